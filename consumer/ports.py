@@ -1,0 +1,239 @@
+"""What the pipeline calls: Protocols, each with at least two implementations, and the Observer.
+
+Both seams are "start now, ask later": `Scorer.submit → Pending`, `Sink.send → Receipt`. `done()`
+never blocks; `wait(deadline)` may block until `deadline`, monotonic seconds on the loop's clock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import NamedTuple, Protocol
+
+import msgspec
+
+from consumer.errors import Infrastructure
+from consumer.records import (
+    Decoded,
+    Event,
+    MicroBatch,
+    Output,
+    Record,
+    Rejection,
+    Score,
+    TopicPartition,
+)
+
+
+class Clock(Protocol):
+    """Monotonic time. The fake of the tests moves only when told."""
+
+    def now(self) -> float: ...
+
+    def sleep(self, seconds: float) -> None: ...
+
+
+class Codec(Protocol):
+    """Bytes to values."""
+
+    def decode(self, record: Record) -> Decoded:
+        """Never raises: what cannot be decoded is a Rejection."""
+        ...
+
+
+class ModelInfo(msgspec.Struct, frozen=True):
+    """`version` is the hash of the manifest, which covers weights, tokenizer, masks and calibration."""
+
+    name: str
+    version: str
+
+
+class Pending(Protocol):
+    """A submitted batch."""
+
+    def done(self) -> bool: ...
+
+    def wait(self, deadline: float) -> bool:
+        """Block until done or `deadline`; returns done()."""
+        ...
+
+    def result(self) -> Sequence[Score | Rejection]:
+        """One verdict per event, in order. Only after done(); raises ScorerFailed or Fatal."""
+        ...
+
+
+class Scorer(Protocol):
+    """Scores events. Owns the device; nobody outside knows which."""
+
+    @property
+    def model(self) -> ModelInfo: ...
+
+    def submit(self, events: Sequence[Event]) -> Pending:
+        """Start scoring; returns at once apart from Python work. Never raises for a bad text."""
+        ...
+
+    def self_test(self) -> bool:
+        """Score the manifest's reference text past every cache (blocks); True when the stored score
+        comes out. False means that the device or the model is broken, not the record at hand."""
+        ...
+
+    def close(self) -> None:
+        """Release the device. Does not wait for a hung one."""
+        ...
+
+
+class Receipt(Protocol):
+    """A sent batch. Exactly one of `failure()` and `offsets()` is meaningful once done()."""
+
+    def done(self) -> bool: ...
+
+    def wait(self, deadline: float) -> bool: ...
+
+    def failure(self) -> Infrastructure | None:
+        """Why the batch is not durable as a whole (parts of it may be); None when it is."""
+        ...
+
+    def offsets(self) -> Mapping[TopicPartition, int]:
+        """Next offsets that the loop may commit now; empty when the sink commits them itself."""
+        ...
+
+
+class Sink(Protocol):
+    """Publishes outputs and owns their durability."""
+
+    def send(self, outputs: Sequence[Output], next_offsets: Mapping[TopicPartition, int]) -> Receipt:
+        """Start publishing; never waits for the broker. Raises Fatal when the producer is dead."""
+        ...
+
+    def step(self, now: float) -> None:
+        """Called once a step: serves delivery reports; a transactional sink ends a due transaction."""
+        ...
+
+    def settle(self, deadline: float) -> None:
+        """Block until everything sent is durable or has failed, at the latest at `deadline`."""
+        ...
+
+    def close(self, deadline: float) -> None:
+        """Let go of the broker by `deadline`; what is not acknowledged by then stays uncommitted."""
+        ...
+
+
+class Start(NamedTuple):
+    """Where an assigned partition begins. `committed` False: the group has no offset for it yet."""
+
+    offset: int
+    committed: bool
+
+
+class Listener(Protocol):
+    """Told by the source, from inside poll and close, in the owner's thread."""
+
+    def on_assigned(self, starts: Mapping[TopicPartition, Start]) -> None: ...
+
+    def on_revoked(self, partitions: Collection[TopicPartition]) -> None: ...
+
+    def on_lost(self, partitions: Collection[TopicPartition]) -> None: ...
+
+    def on_committed(self, offsets: Mapping[TopicPartition, int]) -> None:
+        """An asynchronous commit was acknowledged for these."""
+        ...
+
+    def on_commit_refused(self, partitions: Collection[TopicPartition], why: str) -> None:
+        """An asynchronous commit was refused for these: keep the offsets, try again later."""
+        ...
+
+
+class Polled(NamedTuple):
+    """Records of one poll, and the partitions whose end was reached, with the position there."""
+
+    records: Sequence[Record]
+    ends: Mapping[TopicPartition, int]
+
+
+class Source(Protocol):
+    """A group consumer. One thread owns it."""
+
+    def subscribe(self, listener: Listener) -> None: ...
+
+    def poll(self, timeout: float, limit: int) -> Polled:
+        """At most `limit` records: waits up to `timeout` seconds for the first, then takes what is
+        queued. Runs the listener's callbacks. Raises what a callback raised, after it returned."""
+        ...
+
+    def pause(self) -> None:
+        """Fetch nothing from what is assigned and from what gets assigned, until resume()."""
+        ...
+
+    def resume(self) -> None: ...
+
+    def commit(self, offsets: Mapping[TopicPartition, int]) -> None:
+        """Start an asynchronous commit, answered through the listener during a later poll."""
+        ...
+
+    def commit_now(self, offsets: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, int]:
+        """Commit and block, without a limit in time; returns what was accepted. Never raises for a
+        group that moved on: those partitions are missing from what it returns."""
+        ...
+
+    def log_ends(self) -> Mapping[TopicPartition, int]:
+        """Last known log end per assigned partition; never asks the broker."""
+        ...
+
+    def close(self) -> None:
+        """Leave the group (with static membership: only disconnect)."""
+        ...
+
+
+class Position(NamedTuple):
+    """Where we stand on an owned partition: everything below `finished` is durable."""
+
+    finished: int
+    log_end: int | None
+
+
+class Observer:
+    """What happened, for metrics, health and logs: each called at most once per step or batch.
+
+    Times are seconds. Every method does nothing here, so an implementation overrides what it needs.
+    Must not block and must not raise.
+    """
+
+    def stepped(self, now: float) -> None:
+        """The loop completed a step."""
+
+    def entered_call(self, name: str, now: float) -> None:
+        """A blocking client call without a time limit begins (`commit`, `close`)."""
+
+    def left_call(self, now: float) -> None:
+        """That call ended."""
+
+    def polled(self, records: int, seconds: float, now: float) -> None: ...
+
+    def launched(self, batch: MicroBatch, now: float) -> None: ...
+
+    def scored(self, batch: MicroBatch, seconds: float) -> None:
+        """The device is through with the batch, `seconds` after its launch."""
+
+    def published(self, outputs: Sequence[Output], seconds: float) -> None:
+        """Every output is acknowledged, `seconds` after it was sent."""
+
+    def send_failed(self, records: int, why: str) -> None:
+        """A batch was not acknowledged as a whole and will be sent again."""
+
+    def rebalanced(self, kind: str, partitions: Collection[TopicPartition]) -> None:
+        """`kind`: assigned | revoked | lost."""
+
+    def given_up(self, partitions: Collection[TopicPartition], records: int) -> None:
+        """Revoked before the acknowledgements came: the next owner repeats these records."""
+
+    def committed(self, partitions: int) -> None: ...
+
+    def commit_refused(self, partitions: int, why: str) -> None: ...
+
+    def skipped(self, partition: TopicPartition, records: int) -> None:
+        """Offsets that retention removed before they were read: a gap of this many."""
+
+    def positions(self, positions: Mapping[TopicPartition, Position], now: float) -> None:
+        """All owned partitions, about once a second and after each rebalance."""
+
+    def trouble(self, what: str, why: str | None) -> None:
+        """A dependency (`brokers`, `input topic`, `results topic`, …) failed, or is well (None)."""
