@@ -47,6 +47,28 @@ class ModelInfo(msgspec.Struct, frozen=True):
     version: str
 
 
+class ScorerStats(NamedTuple):
+    """What the scorer did since it was loaded: counters that only grow, unless said otherwise.
+
+    Every text asked for is answered by exactly one of `known`, `repeats`, `cache_hits` and
+    `cache_misses`, so these four add up to the texts. Only a miss costs device time.
+    """
+
+    device: str = "cpu"  # what computes: `cpu`, or the CUDA device's own name
+    known: int = 0  # texts answered by the known-text set
+    repeats: int = 0  # texts identical to an earlier one of their micro-batch
+    cache_hits: int = 0  # texts answered by the score cache
+    cache_misses: int = 0  # texts that went to the device
+    tokens_covered: int = 0  # tokens of the texts that went to the device, each counted once
+    tokens_computed: int = 0  # the same with the overlap of windows counted again
+    tokens_padded: int = 0  # rows × longest row of every device batch: what was really multiplied
+    device_batches: int = 0  # forward passes
+    halvings: int = 0  # times that memory ran out and the device batch was halved
+    budget_tokens: int = 0  # now: padded tokens that a device batch may have
+    cache_entries: int = 0  # now: texts in the score cache
+    known_texts: int = 0  # now: texts in the known-text set
+
+
 class Pending(Protocol):
     """A submitted batch."""
 
@@ -69,6 +91,10 @@ class Scorer(Protocol):
 
     def submit(self, events: Sequence[Event]) -> Pending:
         """Start scoring; returns at once apart from Python work. Never raises for a bad text."""
+        ...
+
+    def stats(self) -> ScorerStats:
+        """The numbers so far. Never blocks, may be called from any thread while scoring goes on."""
         ...
 
     def self_test(self) -> bool:
