@@ -17,9 +17,11 @@ from consumer.records import (
     Event,
     MicroBatch,
     Output,
+    Position,
     Record,
     Rejection,
     Score,
+    Start,
     TopicPartition,
 )
 
@@ -143,13 +145,6 @@ class Sink(Protocol):
         ...
 
 
-class Start(NamedTuple):
-    """Where an assigned partition begins. `committed` False: the group has no offset for it yet."""
-
-    offset: int
-    committed: bool
-
-
 class Listener(Protocol):
     """Told by the source, from inside poll and close, in the owner's thread."""
 
@@ -207,13 +202,6 @@ class Source(Protocol):
     def close(self) -> None:
         """Leave the group (with static membership: only disconnect)."""
         ...
-
-
-class Position(NamedTuple):
-    """Where we stand on an owned partition: everything below `finished` is durable."""
-
-    finished: int
-    log_end: int | None
 
 
 class Observer:

@@ -20,6 +20,20 @@ class TopicPartition(NamedTuple):
         return f"{self.topic}[{self.partition}]"
 
 
+class Start(NamedTuple):
+    """Where an assigned partition begins. `committed` False: the group has no offset for it yet."""
+
+    offset: int
+    committed: bool
+
+
+class Position(NamedTuple):
+    """Where we stand on an owned partition: everything below `finished` is durable."""
+
+    finished: int
+    log_end: int | None
+
+
 class Record(msgspec.Struct, frozen=True, gc=False):
     """One record as Kafka delivered it.
 
