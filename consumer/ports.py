@@ -63,7 +63,7 @@ class ScorerStats(NamedTuple):
     cache_misses: int = 0  # texts that went to the device
     tokens_covered: int = 0  # tokens of the texts that went to the device, each counted once
     tokens_computed: int = 0  # the same with the overlap of windows counted again
-    tokens_padded: int = 0  # rows × longest row of every device batch: what was really multiplied
+    tokens_padded: int = 0  # rows times longest row of every device batch: what the device really did
     device_batches: int = 0  # forward passes
     halvings: int = 0  # times that memory ran out and the device batch was halved
     budget_tokens: int = 0  # now: padded tokens that a device batch may have
