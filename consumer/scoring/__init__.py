@@ -1,0 +1,1 @@
+"""Parts that measure how odd a text is, how they are fitted, and the scorer that runs them."""
