@@ -1,0 +1,1 @@
+"""How the process is watched and stopped: metrics, health, logs, signals."""
