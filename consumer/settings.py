@@ -10,26 +10,33 @@ from msgspec import Meta
 _Seconds = Annotated[float, Meta(gt=0)]
 _Count = Annotated[int, Meta(ge=1)]
 _Ratio = Annotated[float, Meta(gt=0, le=1)]
+_Text = Annotated[str, Meta(min_length=1)]
+_Topic = Annotated[str, Meta(pattern=r"^[A-Za-z0-9._-]{1,249}$")]
 
 
 def _d(description: str) -> Meta:
     return Meta(description=description)
 
 
+def _secret(description: str) -> Meta:
+    """A value that is read from a file only and masked wherever settings are shown."""
+    return Meta(description=description, extra={"secret": True})
+
+
 class Section(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    pass
+    """One table of the settings file; its docstring and descriptions become docs/configuration.md."""
 
 
-class Kafka(Section):
+class Kafka(Section, frozen=True):
     """How to reach the brokers."""
 
-    bootstrap_servers: Annotated[str, _d("Brokers to start from: host:port, comma-separated.")] = (
+    bootstrap_servers: Annotated[_Text, _d("Brokers to start from: host:port, comma-separated.")] = (
         "localhost:9092"
     )
-    group_id: Annotated[str, _d("Consumer group; every replica of one deployment has the same.")] = (
+    group_id: Annotated[_Text, _d("Consumer group; every replica of one deployment has the same.")] = (
         "anomaly-consumer"
     )
-    client_id: Annotated[str, _d("Name in broker logs and quotas.")] = "anomaly-consumer"
+    client_id: Annotated[_Text, _d("Name in broker logs and quotas.")] = "anomaly-consumer"
     group_instance_id: Annotated[
         str | None, _d("Static membership: a name that is unique per replica and survives its restart.")
     ] = None
@@ -48,16 +55,24 @@ class Kafka(Section):
         Literal["SCRAM-SHA-512", "SCRAM-SHA-256", "PLAIN", "OAUTHBEARER"] | None, _d("SASL mechanism.")
     ] = None
     sasl_username: Annotated[str | None, _d("SASL user.")] = None
-    sasl_password: Annotated[str | None, Meta(description="SASL password.", extra={"secret": True})] = None
-    ssl_ca_location: Annotated[str | None, _d("PEM file of the certificate authority.")] = None
+    sasl_password: Annotated[str | None, _secret("SASL password.")] = None
+    oauth_token_url: Annotated[str | None, _d("OAUTHBEARER: token endpoint (https).")] = None
+    oauth_client_id: Annotated[str | None, _d("OAUTHBEARER: client id.")] = None
+    oauth_client_secret: Annotated[str | None, _secret("OAUTHBEARER: client secret.")] = None
+    oauth_scope: Annotated[str | None, _d("OAUTHBEARER: scope that is asked for.")] = None
+    ssl_ca_location: Annotated[
+        str | None, _d("PEM file of the certificate authorities to trust; needed with TLS.")
+    ] = None
     ssl_certificate_location: Annotated[str | None, _d("PEM file of the client certificate (mTLS).")] = None
     ssl_key_location: Annotated[str | None, _d("PEM file of the client key (mTLS).")] = None
-    ssl_key_password: Annotated[
-        str | None, Meta(description="Password of the client key.", extra={"secret": True})
-    ] = None
+    ssl_key_password: Annotated[str | None, _secret("Password of the client key.")] = None
     max_poll_interval: Annotated[
         float,
-        Meta(ge=10, description="Seconds without a poll after which the group gives our partitions away."),
+        Meta(
+            ge=10,
+            le=86_400,
+            description="Seconds without a poll after which the group gives our partitions away.",
+        ),
     ] = 300.0
     session_timeout: Annotated[
         _Seconds, _d("Seconds without a heartbeat after which we count as dead (not with `consumer`).")
@@ -66,10 +81,10 @@ class Kafka(Section):
     producer: Annotated[dict[str, str], _d("librdkafka producer keys, passed through as they are.")] = {}
 
 
-class Input(Section):
+class Input(Section, frozen=True):
     """What is read, and what of it is accepted."""
 
-    topic: Annotated[str, _d("Topic to read.")] = "events"
+    topic: Annotated[_Topic, _d("Topic to read.")] = "events"
     format: Annotated[
         Literal["auto", "json", "text"],
         _d("`auto`: a value that starts with `{` is JSON or rejected; all else is text."),
@@ -89,10 +104,10 @@ class Input(Section):
     ] = "truncate"
 
 
-class Results(Section):
+class Results(Section, frozen=True):
     """What is published."""
 
-    topic: Annotated[str, _d("Topic of the results.")] = "anomaly-scores"
+    topic: Annotated[_Topic, _d("Topic of the results.")] = "anomaly-scores"
     include: Annotated[Literal["message", "none", "event"], _d("What of the input a result repeats.")] = (
         "message"
     )
@@ -104,15 +119,16 @@ class Results(Section):
         str, _d("Put before every result id; change it when the input topic was deleted and recreated.")
     ] = ""
     max_bytes: Annotated[
-        _Count, _d("Bytes of one produced record; keep it below the topics' max.message.bytes.")
+        Annotated[int, Meta(ge=1_000, le=100_000_000)],
+        _d("Bytes of one produced record; keep it below the topics' max.message.bytes."),
     ] = 1_000_000
     max_header_bytes: Annotated[_Count, _d("Bytes of input headers that a result repeats.")] = 8_192
 
 
-class DeadLetter(Section):
+class DeadLetter(Section, frozen=True):
     """Where records go that cannot be scored, and how many are too many."""
 
-    topic: Annotated[str, _d("Topic of the dead letters; mandatory.")] = "anomaly-dead-letters"
+    topic: Annotated[_Topic, _d("Topic of the dead letters; mandatory.")] = "anomaly-dead-letters"
     max_run: Annotated[
         _Count, _d("Bad records in a row on one partition before the process stops, committing none of them.")
     ] = 1_000
@@ -122,7 +138,7 @@ class DeadLetter(Section):
     ratio_window: Annotated[_Count, _d("Records over which `dead_letter.max_ratio` is taken.")] = 5_000
 
 
-class Batch(Section):
+class Batch(Section, frozen=True):
     """When a micro-batch closes: at the first of these."""
 
     count: Annotated[_Count, _d("Records in a micro-batch.")] = 1_000
@@ -131,13 +147,13 @@ class Batch(Section):
     idle_wait: Annotated[_Seconds, _d("The same while the device has nothing to do.")] = 0.01
 
 
-class PipelineSection(Section):
+class PipelineSection(Section, frozen=True):
     """How much is under way at once."""
 
     depth: Annotated[Annotated[int, Meta(ge=1, le=64)], _d("Micro-batches between taken and durable.")] = 3
 
 
-class Commit(Section):
+class Commit(Section, frozen=True):
     """When offsets are committed."""
 
     interval: Annotated[_Seconds, _d("Seconds between asynchronous commits.")] = 1.0
@@ -146,7 +162,7 @@ class Commit(Section):
     ] = 10_000
 
 
-class Delivery(Section):
+class Delivery(Section, frozen=True):
     """What happens while the brokers do not answer."""
 
     timeout: Annotated[
@@ -161,7 +177,7 @@ class Delivery(Section):
     ] = 30.0
 
 
-class Shutdown(Section):
+class Shutdown(Section, frozen=True):
     """How the process stops."""
 
     drain_timeout: Annotated[
@@ -170,7 +186,7 @@ class Shutdown(Section):
     ] = 25.0
 
 
-class Scoring(Section):
+class Scoring(Section, frozen=True):
     """What scores, and how strictly."""
 
     model: Annotated[
@@ -186,7 +202,7 @@ class Scoring(Section):
     ] = 0.01
     device: Annotated[Literal["auto", "cpu", "cuda"], _d("`auto`: CUDA when present.")] = "auto"
     max_padded_tokens: Annotated[
-        Annotated[int, Meta(ge=64)], _d("Rows × longest row of one device batch.")
+        Annotated[int, Meta(ge=64)], _d("Rows times the longest row of one device batch.")
     ] = 2_048
     threads: Annotated[
         Annotated[int, Meta(ge=1)] | None, _d("CPU threads; unset: the cores, or the container's CPU quota.")
@@ -202,14 +218,14 @@ class Scoring(Section):
     ] = 20
 
 
-class Metrics(Section):
+class Metrics(Section, frozen=True):
     """The HTTP endpoint: /metrics, /live, /ready."""
 
     host: Annotated[str, _d("Address to bind; 0.0.0.0 in a container.")] = "127.0.0.1"
     port: Annotated[Annotated[int, Meta(ge=0, le=65535)], _d("Port; 0: no endpoint.")] = 9108
 
 
-class Health(Section):
+class Health(Section, frozen=True):
     """When we call ourselves dead or not ready."""
 
     stall_after: Annotated[_Seconds, _d("Seconds without a step of the loop before /live fails.")] = 60.0
@@ -218,7 +234,7 @@ class Health(Section):
     ] = 120.0
 
 
-class Log(Section):
+class Log(Section, frozen=True):
     """What is written to standard error."""
 
     format: Annotated[Literal["auto", "console", "json"], _d("`auto`: console on a terminal, else JSON.")] = (
@@ -229,7 +245,7 @@ class Log(Section):
     )
 
 
-class Settings(Section):
+class Settings(Section, frozen=True):
     """The whole tree."""
 
     kafka: Kafka = Kafka()
