@@ -94,7 +94,11 @@ class Batcher:
 
     def drop(self, partitions: Collection[TopicPartition]) -> int:
         """Forget the entries of these partitions and only those; returns how many."""
-        kept = [(e, a) for e, a in zip(self._entries, self._asked, strict=True) if e.record.source not in partitions]
+        kept = [
+            (e, a)
+            for e, a in zip(self._entries, self._asked, strict=True)
+            if e.record.source not in partitions
+        ]
         dropped = len(self._entries) - len(kept)
         self._entries = deque(e for e, _ in kept)
         self._asked = deque(a for _, a in kept)

@@ -76,8 +76,8 @@ class BadRecordLimits:
         full = window.records >= self._policy.ratio_window
         if full and window.bad > self._policy.max_ratio * window.records:
             raise Fatal(
-                f"{window.bad} of the last {window.records} records are bad on {where}. Nothing of this batch "
-                f"was published. If they are to become dead letters, raise dead_letter.max_ratio "
+                f"{window.bad} of the last {window.records} records are bad on {where}. Nothing of this "
+                f"batch was published. If they are to become dead letters, raise dead_letter.max_ratio "
                 f"(now {self._policy.max_ratio})."
             )
 
