@@ -1,0 +1,299 @@
+"""Judges a history by the delivery contract. Pure: the same function judges real and planted runs.
+
+Each rule carries the number of its invariant and returns one line per violation, at most a few of a kind.
+"""
+
+from __future__ import annotations
+
+import bisect
+import itertools
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from tests.kafka.history import Action, Happening, History, Sample, Sent, Written, count_between
+
+_SHOWN = 5
+
+Place = tuple[str, int]
+
+
+class Violation(NamedTuple):
+    """`rule` is the invariant's number."""
+
+    rule: str
+    what: str
+
+
+def check(history: History, scores: Mapping[tuple[int, int], float] | None = None) -> list[Violation]:
+    """Every violation found. `scores`: the expected score of each record that is to be scored, by source."""
+    found = [Violation(rule, line) for rule, judge in RULES.items() for line in _few(judge(history))]
+    if scores is not None:
+        found += [Violation("I9", line) for line in _few(wrong_scores(history, scores))]
+    return found
+
+
+def lost_records(history: History) -> Iterator[str]:
+    """I1: every readable record below the final commit has an output record."""
+    done = {w.source for w in history.written}
+    final = history.samples[-1].committed if history.samples else {}
+    for sent in history.sent:
+        if sent.offset < final.get(sent.partition, 0) and (sent.partition, sent.offset) not in done:
+            yield f"{_name(sent)} lies below the final commit and has no output record"
+
+
+def commits_ahead(history: History) -> Iterator[str]:
+    """I2: at each sample, what lies below the committed offset was already in the output's log."""
+    inputs, lines = history.inputs(), _high_lines(history)
+    for sample in history.samples:
+        for partition, committed in sample.committed.items():
+            yield from _ahead(sample, partition, committed, inputs.get(partition, []), lines)
+
+
+def commits_back(history: History) -> Iterator[str]:
+    """I3: a committed offset never goes back, neither in samples nor in one owner's acknowledgements."""
+    for earlier, later in itertools.pairwise(history.samples):
+        for partition, offset in earlier.committed.items():
+            if later.committed.get(partition, -1) < offset:
+                yield f"partition {partition}: committed {offset}, later {later.committed.get(partition)}"
+    for span in _spans(history):
+        for earlier_h, later_h in itertools.pairwise(span.committed):
+            if later_h.offsets[span.partition] < earlier_h.offsets[span.partition]:
+                yield f"{span.replica} committed partition {span.partition} back to {later_h.offsets}"
+
+
+def too_many_duplicates(history: History) -> Iterator[str]:
+    """I4: duplicates stay within what the settings promise for the events that happened."""
+    if history.duplicates() > history.bound():
+        yield (
+            f"{history.duplicates()} duplicates, {history.events()} events x "
+            f"{history.limits.per_event} = {history.bound()} allowed"
+        )
+
+
+def unequal_sets(history: History) -> Iterator[str]:
+    """I5: every input record has its output record, committed or not."""
+    done = {w.source for w in history.written}
+    for sent in history.sent:
+        if (sent.partition, sent.offset) not in done:
+            yield f"{_name(sent)} has no output record"
+
+
+def wrong_order(history: History) -> Iterator[str]:
+    """I6: per output partition, first occurrences are in input order and repeats replay without a skip.
+
+    Every jump back needs an event that explains it, and a record's repeats stay in one place.
+    """
+    for (place, partition), offsets in _sequences(history).items():
+        where = f"{place[0]}[{place[1]}] from input partition {partition}"
+        yield from (f"{where}: {line}" for line in _disorder(offsets, history.events()))
+    yield from _scattered(history)
+
+
+def phantoms(history: History) -> Iterator[str]:
+    """I7: every output record has an input record, and carries the id of it."""
+    known = {(s.partition, s.offset) for s in history.sent}
+    for written in history.written:
+        if written.source not in known:
+            yield f"{_where(written)} comes from {written.source}, which was never sent"
+        elif written.claimed != history.result_id(*written.source):
+            yield f"{_where(written)} carries the id {written.claimed}"
+
+
+def skipped_polls(history: History) -> Iterator[str]:
+    """I10: what an owner is given follows what it was given before, with no readable record left out."""
+    inputs = history.inputs()
+    expected: dict[tuple[str, int], int] = {}
+    for h in history.happenings:
+        if h.action is Action.ASSIGNED:
+            expected.update({(h.replica, p): start for p, start in h.offsets.items()})
+        elif h.action is Action.POLLED:
+            for partition in h.offsets:
+                yield from _gaps(h, partition, expected, inputs.get(partition, []))
+
+
+def two_owners(history: History) -> Iterator[str]:
+    """I11: nobody's commit is accepted for a partition that somebody else was already given."""
+    spans = sorted(_spans(history), key=lambda s: s.begins)
+    for earlier, later in itertools.combinations(spans, 2):
+        if earlier.partition != later.partition or earlier.replica == later.replica:
+            continue
+        late = [h for h in earlier.accepted if h.at >= later.begins]
+        if late and later.accepted:
+            yield f"{earlier.replica} committed partition {earlier.partition} after {later.replica} got it"
+
+
+def wrong_outcomes(history: History) -> Iterator[str]:
+    """I12: each record has exactly one classification, the expected one, in all its output records."""
+    outcomes: dict[tuple[int, int], set[str]] = defaultdict(set)
+    for written in history.written:
+        outcomes[written.source].add(written.outcome)
+    for sent in history.sent:
+        got = outcomes.get((sent.partition, sent.offset))
+        if got and got != {sent.expected}:
+            yield f"{_name(sent)} should be {sent.expected} and is {sorted(got)}"
+
+
+def altered_dead_letters(history: History) -> Iterator[str]:
+    """I13: a dead letter keeps the bytes, the key and the headers of its record."""
+    sent = {(s.partition, s.offset): s for s in history.sent if s.expected not in {"scored", "empty"}}
+    for written in history.written:
+        origin = sent.get(written.source)
+        if origin is None:
+            continue
+        kept = (written.key, written.value, written.headers)
+        if kept != (origin.key, origin.value, origin.headers):
+            yield f"{_where(written)} is not {_name(origin)} as it came in"
+
+
+def wrong_scores(history: History, scores: Mapping[tuple[int, int], float]) -> Iterator[str]:
+    """I9: a score is finite and is what scoring the same input again gives."""
+    for written in history.written:
+        expected = scores.get(written.source)  # None: sent by nobody, which is another rule's business
+        if written.outcome != "scored" or expected is None:
+            continue
+        if written.score is None or not abs(written.score - expected) <= 1e-6:  # also false for NaN
+            yield f"{_where(written)} has score {written.score}, expected {expected}"
+
+
+Rule = Callable[[History], Iterator[str]]
+
+RULES: Mapping[str, Rule] = {
+    "I1": lost_records,
+    "I2": commits_ahead,
+    "I3": commits_back,
+    "I4": too_many_duplicates,
+    "I5": unequal_sets,
+    "I6": wrong_order,
+    "I7": phantoms,
+    "I10": skipped_polls,
+    "I11": two_owners,
+    "I12": wrong_outcomes,
+    "I13": altered_dead_letters,
+}
+
+
+class _Span(NamedTuple):
+    """One replica's ownership of one partition, up to the next time that it gets it.
+
+    `committed`: acknowledgements in the order they came; `accepted`: commits asked for in this span
+    that were acknowledged, at the time they were asked.
+    """
+
+    replica: str
+    partition: int
+    begins: float
+    committed: Sequence[Happening]
+    accepted: Sequence[Happening]
+
+
+def _spans(history: History) -> Iterator[_Span]:
+    own: dict[tuple[str, int], list[Happening]] = defaultdict(list)
+    for h in history.of(Action.ASSIGNED, Action.ASKED, Action.COMMITTED):
+        for partition in h.offsets:
+            own[h.replica, partition].append(h)
+    for (replica, partition), happenings in own.items():
+        starts = [i for i, h in enumerate(happenings) if h.action is Action.ASSIGNED]
+        for begin, end in itertools.pairwise([*starts, len(happenings)]):
+            yield _span(replica, partition, happenings[begin:end])
+
+
+def _span(replica: str, partition: int, happenings: Sequence[Happening]) -> _Span:
+    committed = [h for h in happenings if h.action is Action.COMMITTED]
+    reached = {h.offsets[partition] for h in committed}
+    asked = [h for h in happenings if h.action is Action.ASKED and h.offsets[partition] in reached]
+    return _Span(replica, partition, happenings[0].at, committed, asked)
+
+
+class _HighLine(NamedTuple):
+    """For one input partition in one place: the input offsets there, ascending, and how far the place's
+    log must reach to hold all of them up to each (offsets of first occurrences, running maximum)."""
+
+    inputs: Sequence[int]
+    needs: Sequence[int]
+
+
+def _high_lines(history: History) -> dict[int, dict[Place, _HighLine]]:
+    first: dict[tuple[int, Place], dict[int, int]] = defaultdict(dict)
+    for w in history.written:
+        partition, offset = w.source
+        seen = first[partition, (w.topic, w.partition)]
+        seen[offset] = min(w.offset, seen.get(offset, w.offset))
+    lines: dict[int, dict[Place, _HighLine]] = defaultdict(dict)
+    for (partition, place), seen in first.items():
+        inputs = sorted(seen)
+        lines[partition][place] = _HighLine(inputs, list(itertools.accumulate(map(seen.get, inputs), max)))
+    return lines
+
+
+def _ahead(
+    sample: Sample,
+    partition: int,
+    committed: int,
+    inputs: Sequence[int],
+    lines: Mapping[int, Mapping[Place, _HighLine]],
+) -> Iterator[str]:
+    below = bisect.bisect_left(inputs, committed)
+    there = 0
+    for place, line in lines.get(partition, {}).items():
+        count = bisect.bisect_left(line.inputs, committed)
+        there += count
+        if count and line.needs[count - 1] >= sample.ends.get(place, 0):
+            yield f"at {sample.at:.3f} partition {partition} stood at {committed}, {place} lacked it"
+    if there < below:
+        yield f"at {sample.at:.3f} partition {partition} stood at {committed}, {below - there} never written"
+
+
+def _sequences(history: History) -> dict[tuple[Place, int], list[int]]:
+    """Input offsets in the order of the log, for each place and input partition."""
+    sequences: dict[tuple[Place, int], list[int]] = defaultdict(list)
+    for w in sorted(history.written, key=lambda w: (w.topic, w.partition, w.offset)):
+        sequences[(w.topic, w.partition), w.source[0]].append(w.source[1])
+    return sequences
+
+
+def _disorder(offsets: Sequence[int], events: int) -> Iterator[str]:
+    follows = dict(itertools.pairwise(sorted(set(offsets))))
+    back = 0
+    for earlier, later in itertools.pairwise(offsets):
+        if later <= earlier:
+            back += 1
+        elif later != follows[earlier]:
+            yield f"{later} comes right after {earlier}, before {follows[earlier]}"
+    if back > events:
+        yield f"{back} jumps back, {events} events explain one each"
+
+
+def _scattered(history: History) -> Iterator[str]:
+    places: dict[tuple[int, int], set[Place]] = defaultdict(set)
+    for w in history.written:
+        places[w.source].add((w.topic, w.partition))
+    yield from (f"{source} is in {sorted(found)}" for source, found in places.items() if len(found) > 1)
+
+
+def _gaps(
+    polled: Happening, partition: int, expected: dict[tuple[str, int], int], inputs: Sequence[int]
+) -> Iterator[str]:
+    key = (polled.replica, partition)
+    first, last = polled.offsets[partition], polled.ends[partition]
+    due = expected.get(key)
+    if due is None:
+        yield f"{polled.replica} polled partition {partition} without owning it"
+    elif first < due or count_between(inputs, due, first):
+        yield f"{polled.replica} polled partition {partition} from {first}, due was {due}"
+    if count_between(inputs, first, last + 1) != polled.counts[partition]:
+        yield f"{polled.replica} polled a part of partition {partition} {first}…{last} only"
+    expected[key] = last + 1
+
+
+def _few(lines: Iterable[str]) -> list[str]:
+    shown = list(itertools.islice(lines, _SHOWN + 1))
+    return shown if len(shown) <= _SHOWN else [*shown[:_SHOWN], "… and more"]
+
+
+def _name(sent: Sent) -> str:
+    return f"input {sent.partition}|{sent.offset}"
+
+
+def _where(written: Written) -> str:
+    return f"{written.topic}[{written.partition}]@{written.offset}"

@@ -1,0 +1,248 @@
+"""Apache Kafka (KRaft) as child processes, and the topics that a test makes on it.
+
+Brokers run from the jars that `make kafka-jars` fetches; each is controller and broker in one, keeps its
+ports and its directory for as long as the cluster lives, and can be stopped, killed and started again one
+by one. `ExternalCluster` stands in when KAFKA_BOOTSTRAP_SERVERS names brokers that are not ours to stop.
+"""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import NamedTuple
+from uuid import uuid4
+
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+
+JARS = Path(__file__).parent / "lib"
+
+_LOGGING = """\
+Configuration:
+  Appenders:
+    Console: {name: out, PatternLayout: {pattern: '%d{ISO8601} %p %c{1}: %m%n'}}
+  Loggers:
+    Root: {level: WARN, AppenderRef: [{ref: out}]}
+"""
+
+# What differs from a broker's own defaults, and why.
+_PROPERTIES = {
+    "auto.create.topics.enable": "false",  # as in production: a missing topic must be told, not made
+    "group.initial.rebalance.delay.ms": "500",  # replicas started together share one first assignment
+    "group.min.session.timeout.ms": "1000",  # so that a killed member is noticed within a short test
+    "group.consumer.session.timeout.ms": "6000",  # the same for the broker-side protocol
+    "group.consumer.min.session.timeout.ms": "1000",
+    "group.consumer.heartbeat.interval.ms": "1000",
+    "group.consumer.min.heartbeat.interval.ms": "500",
+    "offsets.topic.num.partitions": "4",  # fifty would only slow the first commit down
+    "transaction.state.log.num.partitions": "4",
+    "broker.session.timeout.ms": "3000",  # a killed broker may register again only after this
+    "broker.heartbeat.interval.ms": "500",
+    "log.segment.delete.delay.ms": "1000",
+    "controlled.shutdown.enable": "false",  # a lone broker has nobody to hand its partitions to
+}
+
+
+def eventually(what: str, happened: Callable[[], object], timeout: float, every: float = 0.05) -> object:
+    """The first true value of `happened()`; raises AssertionError naming `what` after `timeout` seconds."""
+    deadline = time.monotonic() + timeout
+    while not (value := happened()):
+        if time.monotonic() > deadline:
+            raise AssertionError(f"{what}: not within {timeout:g} s")
+        time.sleep(every)
+    return value
+
+
+class Node(NamedTuple):
+    """One broker's fixed identity."""
+
+    number: int
+    port: int
+    controller_port: int
+    home: Path
+
+
+class Cluster:
+    """`size` brokers on free loopback ports; nothing runs until start()."""
+
+    owned = True
+
+    def __init__(self, jars: Path = JARS, size: int = 1) -> None:
+        self._jars = jars
+        self._root = Path(tempfile.mkdtemp(prefix="test-kafka-"))
+        ports = _free_ports(2 * size)
+        self.nodes = tuple(
+            Node(n, ports[n - 1], ports[size + n - 1], self._root / f"broker-{n}") for n in range(1, size + 1)
+        )
+        self._running: dict[int, subprocess.Popen[bytes]] = {}
+        identity = uuid4().hex[:22]
+        for node in self.nodes:
+            self._format(node, identity)
+
+    @property
+    def bootstrap(self) -> str:
+        return ",".join(f"127.0.0.1:{node.port}" for node in self.nodes)
+
+    def start(self, *numbers: int) -> None:
+        """Start these brokers (all of them by default); wait_ready() tells when they serve."""
+        for node in self._chosen(numbers):
+            with (node.home / "log").open("ab") as log:
+                self._running[node.number] = subprocess.Popen(
+                    [*self._java(node), "kafka.Kafka", str(node.home / "server.properties")],
+                    stdout=log,
+                    stderr=log,
+                    start_new_session=True,  # a Ctrl-C at the terminal is pytest's, not the brokers'
+                )
+
+    def kill(self, *numbers: int) -> None:
+        """SIGKILL: the broker is gone when this returns; its directory and ports stay."""
+        self._end(signal.SIGKILL, numbers)
+
+    def stop(self, *numbers: int) -> None:
+        """SIGTERM and wait."""
+        self._end(signal.SIGTERM, numbers)
+
+    def wait_ready(self, timeout: float = 60.0) -> None:
+        """Block until every broker that was started is in the metadata."""
+        admin = AdminClient({"bootstrap.servers": self.bootstrap, "log_level": 0})
+        want = len(self._running)
+        eventually("brokers ready", lambda: _broker_count(admin) >= want and _coordinates(admin), timeout)
+
+    def log(self) -> str:
+        """The end of each broker's log, for a failing test's message."""
+        return "\n".join((node.home / "log").read_text(errors="replace")[-2000:] for node in self.nodes)
+
+    def close(self) -> None:
+        self.kill()
+        shutil.rmtree(self._root, ignore_errors=True)
+
+    def _chosen(self, numbers: tuple[int, ...]) -> list[Node]:
+        return [node for node in self.nodes if not numbers or node.number in numbers]
+
+    def _end(self, how: signal.Signals, numbers: tuple[int, ...]) -> None:
+        ended = [self._running.pop(n.number) for n in self._chosen(numbers) if n.number in self._running]
+        for process in ended:
+            process.send_signal(how)
+        for process in ended:
+            process.wait(timeout=60)
+
+    def _java(self, node: Node) -> list[str]:
+        return [
+            "java",
+            "-Xms256m",
+            "-Xmx512m",
+            "-XX:+UseSerialGC",
+            "-XX:TieredStopAtLevel=1",
+            f"-Dlog4j2.configurationFile={node.home / 'log4j2.yaml'}",
+            "-cp",
+            f"{self._jars}/*",
+        ]
+
+    def _format(self, node: Node, identity: str) -> None:
+        node.home.mkdir()
+        properties = {**_PROPERTIES, **self._addresses(node), **_replication(len(self.nodes))}
+        text = "".join(f"{key}={value}\n" for key, value in properties.items())
+        (node.home / "server.properties").write_text(text)
+        (node.home / "log4j2.yaml").write_text(_LOGGING)
+        command = [*self._java(node), "kafka.tools.StorageTool", "format", "--cluster-id", identity]
+        command += ["--config", str(node.home / "server.properties")]
+        subprocess.run(command, check=True, capture_output=True)
+
+    def _addresses(self, node: Node) -> dict[str, str]:
+        voters = ",".join(f"{n.number}@127.0.0.1:{n.controller_port}" for n in self.nodes)
+        client = f"PLAINTEXT://127.0.0.1:{node.port}"
+        return {
+            "node.id": str(node.number),
+            "process.roles": "broker,controller",
+            "log.dirs": str(node.home / "data"),
+            "listeners": f"{client},CONTROLLER://127.0.0.1:{node.controller_port}",
+            "advertised.listeners": client,
+            "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+            "controller.listener.names": "CONTROLLER",
+            "controller.quorum.voters": voters,
+        }
+
+
+class ExternalCluster:
+    """Brokers that somebody else runs: reachable, not ours to stop."""
+
+    owned = False
+
+    def __init__(self, bootstrap: str) -> None:
+        self.bootstrap = bootstrap
+
+    def close(self) -> None:
+        """Nothing of it is ours."""
+
+
+AnyCluster = Cluster | ExternalCluster
+
+
+class Topics:
+    """Creates and deletes topics, and waits until the brokers agree that it is done."""
+
+    def __init__(self, bootstrap: str) -> None:
+        self._admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
+
+    def create(self, name: str, partitions: int = 1, config: Mapping[str, str] | None = None) -> str:
+        topic = NewTopic(name, num_partitions=partitions, replication_factor=-1, config=dict(config or {}))
+        self._admin.create_topics([topic], operation_timeout=30)[name].result(timeout=60)
+        eventually(f"topic {name} has leaders", lambda: self._led(name) == partitions, 30)
+        return name
+
+    def delete(self, name: str) -> None:
+        self._admin.delete_topics([name], operation_timeout=30)[name].result(timeout=60)
+        eventually(f"topic {name} gone", lambda: name not in self._names(), 30)
+
+    def _names(self) -> set[str]:
+        return set(self._admin.list_topics(timeout=10).topics)
+
+    def _led(self, name: str) -> int:
+        topic = self._admin.list_topics(timeout=10).topics.get(name)
+        return sum(p.leader >= 0 for p in topic.partitions.values()) if topic else 0
+
+
+def _free_ports(count: int) -> list[int]:
+    """Ports free now; all are held until all are known, so that none comes twice."""
+    sockets = [socket.socket() for _ in range(count)]
+    try:
+        for held in sockets:
+            held.bind(("127.0.0.1", 0))
+        return [int(held.getsockname()[1]) for held in sockets]
+    finally:
+        for held in sockets:
+            held.close()
+
+
+def _replication(size: int) -> dict[str, str]:
+    copies, in_sync = str(min(3, size)), str(min(2, size))
+    return {
+        "default.replication.factor": copies,
+        "min.insync.replicas": in_sync,
+        "offsets.topic.replication.factor": copies,
+        "transaction.state.log.replication.factor": copies,
+        "transaction.state.log.min.isr": in_sync,
+    }
+
+
+def _broker_count(admin: AdminClient) -> int:
+    try:
+        return len(admin.list_topics(timeout=1).brokers)
+    except KafkaException:
+        return 0
+
+
+def _coordinates(admin: AdminClient) -> bool:
+    """Group coordination works, not only metadata."""
+    try:
+        admin.list_consumer_groups(request_timeout=2).result(timeout=5)
+    except KafkaException:
+        return False
+    return True
