@@ -215,7 +215,8 @@ class _HighLine(NamedTuple):
 
 def _high_lines(history: History) -> dict[int, dict[Place, _HighLine]]:
     first: dict[tuple[int, Place], dict[int, int]] = defaultdict(dict)
-    for w in history.written:
+    known = {(s.partition, s.offset) for s in history.sent}
+    for w in (w for w in history.written if w.source in known):
         partition, offset = w.source
         seen = first[partition, (w.topic, w.partition)]
         seen[offset] = min(w.offset, seen.get(offset, w.offset))
