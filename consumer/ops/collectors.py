@@ -1,0 +1,115 @@
+"""Metrics that are read at scrape time from a snapshot, and the pieces that keep them bounded."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Callable, Iterable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
+from prometheus_client.metrics_core import Metric
+from prometheus_client.registry import Collector
+
+from consumer.ops import catalogue as c
+from consumer.ops.catalogue import Definition
+from consumer.ports import ModelInfo, ScorerStats
+
+_CODE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+class Bounded:
+    """Turns free text into one of at most `limit` label values: its first word, or `other`.
+
+    Client errors begin with their code (`REQUEST_TIMED_OUT`), so the first word is what one filters by.
+    """
+
+    def __init__(self, limit: int = 32) -> None:
+        self._limit = limit
+        self._seen: set[str] = set()
+
+    def label(self, text: str) -> str:
+        found = _CODE.search(text[:200])
+        word = found.group()[:64] if found else "other"
+        if word not in self._seen and len(self._seen) >= self._limit:
+            return "other"
+        self._seen.add(word)
+        return word
+
+
+def gauge(definition: Definition, samples: Iterable[tuple[Sequence[str], float]]) -> Metric:
+    family = GaugeMetricFamily(definition.name, definition.help, labels=definition.labels)
+    for labels, value in samples:
+        family.add_metric(labels, value)
+    return family
+
+
+def counter(definition: Definition, value: float) -> Metric:
+    family = CounterMetricFamily(definition.name, definition.help)
+    family.add_metric((), value)
+    return family
+
+
+class BulkHistogram(Collector):
+    """A histogram that takes a whole batch of observations at once: the library's takes them one by one,
+    which costs more than all else that we do per record."""
+
+    def __init__(self, definition: Definition) -> None:
+        self._definition = definition
+        self._bounds = np.asarray(definition.buckets)
+        self._counts: NDArray[np.int64] = np.zeros(len(definition.buckets) + 1, np.int64)
+        self._sum = 0.0
+        self._lock = threading.Lock()
+
+    def observe(self, values: NDArray[np.float64]) -> None:
+        """A value on a bound belongs to the bucket of that bound, as Prometheus wants it."""
+        buckets = np.searchsorted(self._bounds, values, side="left")
+        counts = np.bincount(buckets, minlength=len(self._counts))
+        with self._lock:
+            self._counts += counts
+            self._sum += float(values.sum())
+
+    def describe(self) -> Iterable[Metric]:
+        return [HistogramMetricFamily(self._definition.name, self._definition.help)]
+
+    def collect(self) -> Iterable[Metric]:
+        with self._lock:
+            totals, total = np.cumsum(self._counts).tolist(), self._sum
+        names = [*map(str, self._definition.buckets), "+Inf"]
+        buckets = list(zip(names, map(float, totals), strict=True))
+        yield HistogramMetricFamily(
+            self._definition.name, self._definition.help, buckets=buckets, sum_value=total
+        )
+
+
+class ScorerCollector(Collector):
+    """The scorer's own numbers, asked for once per scrape so that they belong together."""
+
+    def __init__(self, model: ModelInfo, stats: Callable[[], ScorerStats]) -> None:
+        self._model = model
+        self._stats = stats
+
+    def describe(self) -> Iterable[Metric]:
+        return self._families(ScorerStats())
+
+    def collect(self) -> Iterable[Metric]:
+        return self._families(self._stats())
+
+    def _families(self, s: ScorerStats) -> list[Metric]:
+        lookups = s.cache_hits + s.cache_misses
+        return [
+            counter(c.KNOWN_TEXTS_HIT, s.known),
+            counter(c.REPEATED_TEXTS, s.repeats),
+            counter(c.CACHE_LOOKUPS, lookups),
+            counter(c.CACHE_HITS, s.cache_hits),
+            counter(c.TOKENS_COVERED, s.tokens_covered),
+            counter(c.TOKENS_COMPUTED, s.tokens_computed),
+            counter(c.TOKENS_PADDED, s.tokens_padded),
+            counter(c.DEVICE_BATCHES, s.device_batches),
+            counter(c.OUT_OF_MEMORY, s.halvings),
+            gauge(c.TOKEN_BUDGET, [((), s.budget_tokens)]),
+            gauge(c.CACHE_ENTRIES, [((), s.cache_entries)]),
+            gauge(c.KNOWN_TEXTS, [((), s.known_texts)]),
+            gauge(c.MODEL, [((self._model.version, s.device), 1.0)]),
+        ]
