@@ -37,8 +37,9 @@ class Position(NamedTuple):
 class Record(msgspec.Struct, frozen=True, gc=False):
     """One record as Kafka delivered it.
 
-    `timestamp` is milliseconds since the epoch, or None when the broker has none. `headers` is None
-    when the client could not decode their names; the codec then rejects the record.
+    `timestamp` is milliseconds since the epoch, or None when the broker has none; `log_append_time`:
+    the broker set it, not the producer. `headers` is None when the client could not decode their
+    names; the codec then rejects the record.
     """
 
     topic: str
@@ -48,6 +49,7 @@ class Record(msgspec.Struct, frozen=True, gc=False):
     key: bytes | None = None
     timestamp: int | None = None
     headers: Headers | None = ()
+    log_append_time: bool = False
 
     @property
     def source(self) -> TopicPartition:
@@ -58,8 +60,9 @@ class Event(msgspec.Struct, frozen=True, gc=False):
     """A decoded record, ready to be scored. `message` is never empty and within the text limit.
 
     `replaced`: bytes that are not UTF-8 were replaced. `truncated`: the head and the tail of a longer
-    text. `timestamp` is the event's own, verbatim. `document` is the whole event as JSON bytes, kept
-    only when the output includes it.
+    text, and `cut` says which characters [start, end) of that text are missing. `timestamp` is the
+    event's own, verbatim. `document` is the whole event as JSON bytes, kept only when the output
+    includes it.
     """
 
     message: str
@@ -70,6 +73,7 @@ class Event(msgspec.Struct, frozen=True, gc=False):
     replaced: bool = False
     truncated: bool = False
     document: bytes | None = None
+    cut: tuple[int, int] | None = None
 
 
 class Empty(msgspec.Struct, frozen=True):
