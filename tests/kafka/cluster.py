@@ -77,7 +77,7 @@ class Cluster:
     def __init__(self, jars: Path = JARS, size: int = 1) -> None:
         self._jars = jars
         self._root = Path(tempfile.mkdtemp(prefix="test-kafka-"))
-        ports = _free_ports(2 * size)
+        ports = free_ports(2 * size)
         self.nodes = tuple(
             Node(n, ports[n - 1], ports[size + n - 1], self._root / f"broker-{n}") for n in range(1, size + 1)
         )
@@ -209,7 +209,7 @@ class Topics:
         return sum(p.leader >= 0 for p in topic.partitions.values()) if topic else 0
 
 
-def _free_ports(count: int) -> list[int]:
+def free_ports(count: int) -> list[int]:
     """Ports free now; all are held until all are known, so that none comes twice."""
     sockets = [socket.socket() for _ in range(count)]
     try:

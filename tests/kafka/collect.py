@@ -1,0 +1,224 @@
+"""Gathers a history from real brokers while replicas run: feeds the input, subscribes to the output, samples
+committed offsets. Each collector is a thread with a client of its own; stop() joins it."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaException, Message, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, OffsetSpec
+
+from tests.kafka.cluster import eventually
+from tests.kafka.history import Headers, Sample, Sent, Written
+
+_QUIET = {"log_level": 0, "allow.auto.create.topics": False}
+
+
+class Item(NamedTuple):
+    """A record to send, and what has to become of it."""
+
+    key: bytes | None
+    value: bytes | None
+    expected: str
+    headers: Headers = ()
+
+
+class Feeder(threading.Thread):
+    """Sends `items` at `rate` a second (None: at full speed); `sent` holds what the broker acknowledged."""
+
+    def __init__(self, bootstrap: str, topic: str, items: Sequence[Item], rate: float | None = None) -> None:
+        super().__init__(name="feeder", daemon=True)
+        self._producer = Producer(
+            {"bootstrap.servers": bootstrap, "enable.idempotence": True, "linger.ms": 5, "log_level": 0}
+        )
+        self._topic, self._items, self._rate = topic, items, rate
+        self.sent: list[Sent] = []
+        self.failed: list[str] = []
+
+    def run(self) -> None:
+        begin = time.monotonic()
+        for number, item in enumerate(self._items):
+            while self._rate and number >= (time.monotonic() - begin) * self._rate:
+                self._producer.poll(0.01)
+            self._send(item)
+        self._producer.flush(60)
+
+    def finish(self, timeout: float = 120.0) -> list[Sent]:
+        """Wait until all are acknowledged; raises AssertionError when one is not."""
+        self.join(timeout)
+        assert not self.is_alive(), "the feeder is still sending"
+        assert not self.failed, self.failed[:3]
+        assert len(self.sent) == len(self._items)
+        return self.sent
+
+    def _send(self, item: Item) -> None:
+        def delivered(error: object, message: Message) -> None:
+            if error is not None:
+                self.failed.append(str(error))
+                return
+            where = (message.partition(), message.offset())
+            self.sent.append(Sent(*where, item.key, item.value, item.expected, item.headers))
+
+        while True:
+            try:
+                self._producer.produce(
+                    self._topic, item.value, item.key, headers=list(item.headers), on_delivery=delivered
+                )
+            except BufferError:
+                self._producer.poll(0.1)
+                continue
+            self._producer.poll(0)
+            return
+
+
+class Reader(threading.Thread):
+    """Subscribes to topics from their beginning, as a user would, and keeps what comes."""
+
+    def __init__(self, bootstrap: str, topics: Mapping[str, int]) -> None:
+        super().__init__(name="reader", daemon=True)
+        self._consumer = _lone_consumer(bootstrap, "reader")
+        self._partitions = [
+            TopicPartition(t, p, OFFSET_BEGINNING) for t, n in topics.items() for p in range(n)
+        ]
+        self._consumer.assign(self._partitions)
+        self._stopping = threading.Event()
+        self.messages: list[Message] = []
+
+    def run(self) -> None:
+        while not self._stopping.is_set():
+            self._take(0.2)
+
+    def finish(self, timeout: float = 60.0) -> list[Message]:
+        """Read on to the ends as they are now; returns everything."""
+        self._stopping.set()
+        self.join()
+        ends = {
+            tp: self._consumer.get_watermark_offsets(TopicPartition(tp.topic, tp.partition), timeout=10)[1]
+            for tp in self._partitions
+        }
+        eventually("reader at the end", lambda: self._take(0.2) or self._reached(ends), timeout, every=0)
+        self._consumer.close()
+        return self.messages
+
+    def _take(self, timeout: float) -> None:
+        self.messages += [m for m in self._consumer.consume(5_000, timeout) if m.error() is None]
+
+    def _reached(self, ends: Mapping[TopicPartition, int]) -> bool:
+        positions = self._consumer.position(list(ends))
+        return all(max(p.offset, 0) >= end for p, end in zip(positions, ends.values(), strict=True))
+
+
+class Sampler(threading.Thread):
+    """Every `interval` seconds: committed offsets of the group first, the ends of the output after."""
+
+    def __init__(
+        self,
+        bootstrap: str,
+        group: str,
+        source: tuple[str, int],
+        outputs: Mapping[str, int],
+        interval: float = 0.1,
+    ) -> None:
+        super().__init__(name="sampler", daemon=True)
+        self._consumer = _lone_consumer(bootstrap, group)
+        self._admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
+        self._source = [TopicPartition(source[0], p) for p in range(source[1])]
+        self._outputs = [TopicPartition(t, p) for t, n in outputs.items() for p in range(n)]
+        self._interval = interval
+        self._stopping = threading.Event()
+        self.samples: list[Sample] = []
+
+    def run(self) -> None:
+        while not self._stopping.wait(self._interval):
+            self.sample()
+
+    def sample(self) -> None:
+        """Take one sample now; none when the brokers do not answer."""
+        try:
+            at, committed = time.monotonic(), self.committed()
+            futures = self._admin.list_offsets(
+                {tp: OffsetSpec.latest() for tp in self._outputs}, request_timeout=5
+            )
+            ends = {(tp.topic, tp.partition): f.result(timeout=10).offset for tp, f in futures.items()}
+        except (KafkaException, TimeoutError):
+            return
+        self.samples.append(Sample(at, committed, ends))
+
+    def committed(self) -> dict[int, int]:
+        """The group's next offsets now, where it has any. Raises KafkaException."""
+        answer = self._consumer.committed(self._source, timeout=5)
+        return {tp.partition: tp.offset for tp in answer if tp.offset >= 0}
+
+    def finish(self) -> list[Sample]:
+        """Take a last sample; returns all."""
+        self._stopping.set()
+        self.join()
+        self.sample()
+        self._consumer.close()
+        return self.samples
+
+
+class _Result(msgspec.Struct):
+    """What a checker needs of a result."""
+
+    id: str
+    outcome: str
+    score: float | None = None
+
+
+def read_outputs(messages: Iterable[Message], dead_topic: str) -> list[Written]:
+    """The output log as values. Raises when a message is not what its topic promises."""
+    return [_dead_letter(m) if m.topic() == dead_topic else _result(m) for m in messages]
+
+
+def _result(message: Message) -> Written:
+    result = msgspec.json.decode(message.value() or b"", type=_Result)
+    _, partition, offset = result.id.rsplit("|", 2)
+    return Written(*_place(message), (int(partition), int(offset)), result.id, result.outcome, result.score)
+
+
+def _dead_letter(message: Message) -> Written:
+    headers = [(name, _bytes(value)) for name, value in message.headers() or []]
+    context = {name: (value or b"").decode() for name, value in headers if _is_context(name)}
+    source = (int(context["__connect.errors.partition"]), int(context["__connect.errors.offset"]))
+    original = tuple((name, value) for name, value in headers if not _is_context(name))
+    return Written(
+        *_place(message),
+        source,
+        context["consumer.id"],
+        context["consumer.reason"],
+        None,
+        message.key(),
+        message.value(),
+        original,
+    )
+
+
+def _is_context(name: str) -> bool:
+    return name.startswith(("__connect.errors.", "consumer."))
+
+
+def _place(message: Message) -> tuple[str, int, int]:
+    return message.topic() or "", message.partition() or 0, message.offset() or 0
+
+
+def _bytes(value: Any) -> bytes | None:
+    return value.encode() if isinstance(value, str) else value
+
+
+def _lone_consumer(bootstrap: str, group: str) -> Consumer:
+    """A consumer that never joins its group."""
+    return Consumer(
+        {
+            "bootstrap.servers": bootstrap,
+            "group.id": group,
+            "enable.auto.commit": False,
+            "enable.auto.offset.store": False,
+            "isolation.level": "read_uncommitted",
+            **_QUIET,
+        }
+    )

@@ -1,0 +1,133 @@
+"""One run on real brokers: topics, group, replicas and collectors, up to the history that is judged."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+from tests.kafka.checker import check
+from tests.kafka.cluster import Topics, eventually
+from tests.kafka.collect import Feeder, Item, Reader, Sampler, read_outputs
+from tests.kafka.history import Happening, History, Limits, Sent
+from tests.kafka.items import MAX_BYTES, expected_scores
+from tests.kafka.replicas import Deployment, Replica
+
+_SETTINGS = {
+    "batch.count": "100",
+    "pipeline.depth": "3",
+    "commit.max_uncommitted": "300",
+    "commit.interval": "0.5",
+    "kafka.session_timeout": "6",  # the least that an unchanged broker allows
+    "kafka.consumer": "heartbeat.interval.ms=500",
+    "input.max_bytes": str(MAX_BYTES),
+    "shutdown.drain_timeout": "20",
+}
+
+
+class Scenario:
+    """Topics exist and the reader reads as soon as this is made; settings may be changed until a replica
+    starts."""
+
+    def __init__(self, bootstrap: str, topics: Topics, home: Path) -> None:
+        self._bootstrap, self._topics, self._home = bootstrap, topics, home
+        self._run = uuid4().hex[:8]
+        self._partitions = {"input": 6, "results": 4, "dead": 2}
+        self._replicas: list[Replica] = []
+        self._feeders: list[Feeder] = []
+        self._settings = dict(_SETTINGS)
+        self._sampler: Sampler | None = None
+        self._reader: Reader | None = None
+        self.group = f"group-{self._run}"
+
+    def name(self, role: str) -> str:
+        return f"{role}-{self._run}"
+
+    def prepare(self, partitions: Mapping[str, int] | None = None, **settings: object) -> None:
+        """Create the topics and begin to read and to sample. `settings`: section__key=value."""
+        self._partitions |= partitions or {}
+        self._settings |= {key.replace("__", "."): str(value) for key, value in settings.items()}
+        for role, count in self._partitions.items():
+            self.create_topic(role, count)
+        outputs = {self.name(role): self._partitions[role] for role in ("results", "dead")}
+        self._reader = Reader(self._bootstrap, outputs)
+        source = (self.name("input"), self._partitions["input"])
+        self._sampler = Sampler(self._bootstrap, self.group, source, outputs)
+        self._reader.start()
+        self._sampler.start()
+
+    def create_topic(self, role: str, partitions: int | None = None) -> None:
+        self._topics.create(self.name(role), partitions or self._partitions[role])
+
+    def delete_topic(self, role: str) -> None:
+        self._topics.delete(self.name(role))
+
+    def start(self, name: str, *arguments: str, **options: Any) -> Replica:
+        """A replica; `options` as of Deployment.start."""
+        topics = {
+            "input.topic": self.name("input"),
+            "output.topic": self.name("results"),
+            "dead_letter.topic": self.name("dead"),
+        }
+        deployment = Deployment(self._home, self._bootstrap, self.group, topics, self._settings)
+        replica = deployment.start(name, *arguments, **options)
+        self._replicas.append(replica)
+        return replica
+
+    def feed(self, items: Sequence[Item], rate: float | None = None) -> Feeder:
+        """Send in the background."""
+        feeder = Feeder(self._bootstrap, self.name("input"), items, rate)
+        self._feeders.append(feeder)
+        feeder.start()
+        return feeder
+
+    def fed(self) -> list[Sent]:
+        """Everything sent, once the broker has acknowledged it."""
+        return [sent for feeder in self._feeders for sent in feeder.finish()]
+
+    def committed(self) -> dict[int, int]:
+        assert self._sampler is not None
+        return self._sampler.committed()
+
+    def until_committed(self, timeout: float = 90.0) -> None:
+        """Block until the group has committed everything that was fed."""
+        ends: dict[int, int] = {}
+        for sent in self.fed():
+            ends[sent.partition] = max(ends.get(sent.partition, 0), sent.offset + 1)
+        eventually(
+            "everything committed",
+            lambda: all(self._committed_or_none().get(p, 0) >= end for p, end in ends.items()),
+            timeout,
+            every=0.2,
+        )
+
+    def happenings(self) -> list[Happening]:
+        return sorted((h for r in self._replicas for h in r.happenings()), key=lambda h: h.at)
+
+    def history(self) -> History:
+        """Ends sampling and reading."""
+        assert self._sampler is not None
+        assert self._reader is not None
+        sent, samples = self.fed(), self._sampler.finish()
+        written = read_outputs(self._reader.finish(), self.name("dead"))
+        limits = Limits(*(int(self._settings[key]) for key in _LIMITS))
+        return History(self.name("input"), sent, written, samples, self.happenings(), limits)
+
+    def close(self) -> None:
+        for replica in self._replicas:
+            replica.end()
+
+    def _committed_or_none(self) -> dict[int, int]:
+        running = [r for r in self._replicas if r.running]
+        assert running, "\n".join(f"--- {r.name}\n{r.log[-2000:]}" for r in self._replicas)
+        return self.committed()
+
+
+_LIMITS = ("pipeline.depth", "batch.count", "commit.max_uncommitted")
+
+
+def assert_sound(history: History) -> None:
+    """No invariant is violated, scores included."""
+    violations = check(history, expected_scores(history.sent))
+    assert not violations, "\n".join(f"{v.rule}: {v.what}" for v in violations)
