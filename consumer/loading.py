@@ -32,7 +32,7 @@ class Loaded(NamedTuple):
 
     `settings` is always complete: a default stands in for every refused value, so that a check can go
     on. Nobody may run on it while there are problems: that is what `require` is for. `troubled` names
-    the keys whose given value was refused.
+    the keys whose value was refused, alone or beside others.
     """
 
     settings: Settings
@@ -66,9 +66,9 @@ def load(flags: Mapping[str, str], environ: Mapping[str, str], toml_path: Path |
     converted = _convert_all(given)
     settings = _build(converted.values)
     origins = {_key_name(name): value.origin for name, value in given.items()}
-    problems += converted.problems
-    problems += broken_rules(settings, origins, converted.troubled)
-    return Loaded(settings, tuple(problems), origins, frozenset(converted.troubled))
+    broken = broken_rules(settings, origins, converted.troubled)
+    problems += converted.problems + list(broken.values())
+    return Loaded(settings, tuple(problems), origins, frozenset(converted.troubled | broken.keys()))
 
 
 def effective(loaded: Loaded) -> list[tuple[str, str, str]]:
@@ -130,7 +130,17 @@ def _add_value(key: Key, given: Given, out: _Values) -> str | None:
         return line(key.name, given, f"allowed: {key.allowed}")
     if isinstance(value, float) and not math.isfinite(value):
         return line(key.name, given, f"allowed: finite {key.allowed}")
+    if key.field.endswith("_location") and value is not None and (why := _unreadable(Path(value))):
+        return line(key.name, given, f"cannot be read: {why}; name a PEM file that this user may read")
     out.values[key.name] = value
+    return None
+
+
+def _unreadable(path: Path) -> str | None:
+    try:
+        path.open("rb").close()
+    except (OSError, ValueError) as error:
+        return getattr(error, "strerror", None) or "not a path"
     return None
 
 

@@ -18,14 +18,15 @@ class _Broken(NamedTuple):
     what: str
 
 
-def broken_rules(settings: Settings, origins: Mapping[str, str], troubled: Set[str]) -> list[str]:
-    """One line for each rule that does not hold. Rules that touch an already refused value are left out."""
-    return [
-        f"{broken.key} = {_value(settings, broken.key)} ({origins.get(broken.key, 'default')}): {broken.what}"
-        for rule in _RULES
-        for broken in rule(settings)
-        if troubled.isdisjoint((broken.key, *broken.others))
-    ]
+def broken_rules(settings: Settings, origins: Mapping[str, str], troubled: Set[str]) -> dict[str, str]:
+    """A line for each key that breaks a rule. Rules that touch an already refused value are left out."""
+    lines: dict[str, str] = {}
+    for rule in _RULES:
+        for broken in rule(settings):
+            if troubled.isdisjoint((broken.key, *broken.others)):
+                value = f"{broken.key} = {_value(settings, broken.key)}"
+                lines.setdefault(broken.key, f"{value} ({origins.get(broken.key, 'default')}): {broken.what}")
+    return lines
 
 
 def _get(settings: Settings, name: str) -> Any:
