@@ -34,7 +34,7 @@ class LogWriter(logging.Handler):
         self._refused = 0  # counted by the threads that log, under the handler's lock
         self._lost = 0  # counted by the thread that writes
         self._told = 0
-        self._closed = False
+        self._ended = False
         self._stream = stream
         self._lines: queue.Queue[str | None] = queue.Queue(capacity)
         self._thread = threading.Thread(target=self._run, name="logs", daemon=True)
@@ -52,9 +52,9 @@ class LogWriter(logging.Handler):
 
     def close(self) -> None:
         """Write what is queued, for a second at most. Idempotent."""
-        if self._closed:
+        if self._ended:
             return
-        self._closed = True
+        self._ended = True
         with contextlib.suppress(queue.Full):
             self._lines.put_nowait(None)
         self._thread.join(_GOODBYE)

@@ -55,9 +55,10 @@ class Owned(NamedTuple):
 
 
 def extended(history: tuple[Sample, ...], sample: Sample) -> tuple[Sample, ...]:
-    """The history with one more sample: old ones leave, and of close ones the newest stays."""
+    """The history with one more sample: old ones leave, and the newest is replaced while it stands too
+    close to the one before it."""
     kept = tuple(s for s in history if sample.at - s.at <= _WINDOW)
-    if len(kept) > 1 and sample.at - kept[-2].at < _SPACING:
+    if len(kept) > 1 and kept[-1].at - kept[-2].at < _SPACING:
         kept = kept[:-1]
     return (*kept, sample)
 

@@ -85,7 +85,11 @@ class Watch(Observer):
         )
 
     def _left(self) -> str:
-        return f"{self._uncommitted()} records uncommitted; they will be delivered again"
+        try:
+            count = str(self._uncommitted())
+        except Exception:  # read while the loop changes it: the number is not worth the exit
+            count = "an unknown number of"
+        return f"{count} records uncommitted; they will be delivered again"
 
 
 class System(NamedTuple):

@@ -1,0 +1,181 @@
+"""/metrics, /live and /ready on a small HTTP server that nobody can use to slow the work down.
+
+At most `_SLOTS` connections are served at once, one request each. When all are taken, the next one waits
+a moment and then takes the place of the oldest, so that slow clients cannot keep a probe out. Metrics are
+rendered by one thread at a time, which leaves the loop its share of the interpreter.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import socket
+import socketserver
+import threading
+import time
+from collections.abc import Callable, Iterator
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler
+from typing import Any, NamedTuple
+
+from prometheus_client import CollectorRegistry
+from prometheus_client.exposition import choose_encoder
+
+from consumer import settings
+from consumer.errors import Misconfigured
+from consumer.ops.health import Health, Report
+
+_SLOTS = 8
+_PATIENCE = 0.5  # seconds that a connection waits for a slot
+_SOCKET_TIMEOUT = 5.0  # seconds that one read or write may take
+_JSON = "application/json; charset=utf-8"
+
+
+class Answer(NamedTuple):
+    status: HTTPStatus
+    content_type: str
+    body: bytes
+
+
+class Pages:
+    """What stands under which path. Thread-safe; shows no configuration value and no payload."""
+
+    def __init__(self, registry: CollectorRegistry, health: Health, now: Callable[[], float]) -> None:
+        self._registry = registry
+        self._health = health
+        self._now = now
+        self._rendering = threading.Lock()
+
+    def answer(self, path: str, accept: str) -> Answer:
+        match path.partition("?")[0]:
+            case "/metrics":
+                return self._metrics(accept)
+            case "/live":
+                return _told(self._health.live(self._now()))
+            case "/ready":
+                return _told(self._health.ready(self._now()))
+        return Answer(HTTPStatus.NOT_FOUND, "text/plain", b"see /metrics, /live, /ready\n")
+
+    def _metrics(self, accept: str) -> Answer:
+        encode, content_type = choose_encoder(accept)
+        with self._rendering:
+            return Answer(HTTPStatus.OK, content_type, encode(self._registry))
+
+
+def _told(report: Report) -> Answer:
+    status = HTTPStatus.OK if report.ok else HTTPStatus.SERVICE_UNAVAILABLE
+    body = json.dumps({"ok": report.ok, "reasons": report.reasons})
+    return Answer(status, _JSON, f"{body}\n".encode())
+
+
+class _Handler(BaseHTTPRequestHandler):
+    timeout = _SOCKET_TIMEOUT
+    server_version = "consumer"
+    sys_version = ""  # whoever asks need not learn which Python this is
+
+    def do_GET(self) -> None:
+        self._send(with_body=True)
+
+    def do_HEAD(self) -> None:
+        self._send(with_body=False)
+
+    def _send(self, *, with_body: bool) -> None:
+        assert isinstance(self.server, Server)
+        answer = self.server.pages.answer(self.path, self.headers.get("Accept", ""))
+        self.send_response(answer.status)
+        self.send_header("Content-Type", answer.content_type)
+        self.send_header("Content-Length", str(len(answer.body)))
+        self.send_header("Cache-Control", "no-store")
+        self.end_headers()
+        if with_body:
+            self.wfile.write(answer.body)
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class's name
+        """One line per scrape helps nobody."""
+
+
+class Server(socketserver.ThreadingMixIn, socketserver.TCPServer):
+    """Serves `pages` from threads of its own. `port` 0 takes a free one."""
+
+    allow_reuse_address = True
+    daemon_threads = True
+    block_on_close = False
+    request_queue_size = 128
+
+    def __init__(self, host: str, port: int, pages: Pages) -> None:
+        self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        super().__init__((host, port), _Handler)
+        self.pages = pages
+        self._slots = threading.Semaphore(_SLOTS)
+        self._open: dict[socket.socket, float] = {}
+        self._lock = threading.Lock()
+
+    @property
+    def port(self) -> int:
+        return int(self.server_address[1])
+
+    def start(self) -> None:
+        threading.Thread(target=self.serve_forever, name="http", daemon=True).start()
+
+    def stop(self) -> None:
+        """Stop answering; blocks for half a second at most."""
+        self.shutdown()
+        self.server_close()
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        while not self._slots.acquire(timeout=_PATIENCE):
+            self._evict_oldest()
+        with self._lock:
+            self._open[request] = time.monotonic()
+        super().process_request(request, client_address)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            with self._lock:
+                self._open.pop(request, None)
+            self._slots.release()
+
+    def _evict_oldest(self) -> None:
+        with self._lock:
+            oldest = min(self._open, key=self._open.__getitem__, default=None)
+        if oldest is not None:
+            with contextlib.suppress(OSError):  # it may just have ended by itself
+                oldest.shutdown(socket.SHUT_RDWR)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client that went away or was sent away is no news."""
+
+
+@contextlib.contextmanager
+def serving(endpoint: settings.Metrics, pages: Pages) -> Iterator[Server | None]:
+    """The endpoint for the length of a `with`; None when `metrics.port` is 0.
+
+    Raises Misconfigured, naming the setting, when the address cannot be had.
+    """
+    if endpoint.port == 0:
+        yield None
+        return
+    server = _bound(endpoint, pages)
+    server.start()
+    try:
+        yield server
+    finally:
+        server.stop()
+
+
+def _bound(endpoint: settings.Metrics, pages: Pages) -> Server:
+    try:
+        return Server(endpoint.host, endpoint.port, pages)
+    except socket.gaierror as error:
+        raise Misconfigured(
+            [f"metrics.host {endpoint.host!r}: no such address ({error.strerror})"]
+        ) from error
+    except OSError as error:
+        raise Misconfigured(
+            [
+                f"metrics.port {endpoint.port}: cannot listen on {endpoint.host} ({error.strerror});"
+                " take another port, or 0 for no endpoint"
+            ]
+        ) from error
