@@ -42,7 +42,10 @@ DEFAULT_MASKS: tuple[Mask, ...] = (
     Mask("time", rf"{_EDGE}[0-9]{{4}}[-/.][0-9]{{1,2}}[-/.][0-9]{{1,2}}[T ]{_CLOCK}{_ZONE}"),
     Mask("time", rf"{_EDGE}(?:{_DAY},? )?{_MONTH} {{1,2}}[0-9]{{1,2}} {_CLOCK}(?: [0-9]{{4}}(?![0-9:]))?"),
     Mask("time", rf"{_EDGE}(?:{_DAY},? )?[0-9]{{1,2}}[ /-]{_MONTH}[ /-][0-9]{{2,4}}[ :]{_CLOCK}{_ZONE}"),
-    Mask("ip", rf"{_EDGE}[0-9]{{1,3}}(?:\.[0-9]{{1,3}}){{3}}(?![0-9.])(?::[0-9]{{1,5}})?(?:/[0-9]{{1,2}}{_END})?"),
+    Mask(
+        "ip",
+        rf"{_EDGE}[0-9]{{1,3}}(?:\.[0-9]{{1,3}}){{3}}(?![0-9.])(?::[0-9]{{1,5}})?(?:/[0-9]{{1,2}}{_END})?",
+    ),
     Mask("ip", rf"{_EDGE}(?<![:.])(?:{_HEX}{{1,4}}:){{7}}{_HEX}{{1,4}}(?![A-Za-z0-9:])"),
     Mask(
         "ip",
@@ -53,7 +56,10 @@ DEFAULT_MASKS: tuple[Mask, ...] = (
     Mask("n", rf"{_EDGE}[0-9]x{_HEX}+"),
     Mask("n", rf"{_EDGE}(?=[A-Fa-f]*[0-9]){_HEX}{{6,}}{_END}"),
     Mask("id", rf"{_EDGE}[A-Za-z]*[0-9]+[A-Za-z]+[0-9]+[A-Za-z0-9]*{_END}"),
-    Mask("email", rf"{_EDGE}[A-Za-z0-9][A-Za-z0-9._%+-]{{0,63}}@[A-Za-z0-9-]{{1,63}}(?:\.[A-Za-z0-9-]{{1,63}})+"),
+    Mask(
+        "email",
+        rf"{_EDGE}[A-Za-z0-9][A-Za-z0-9._%+-]{{0,63}}@[A-Za-z0-9-]{{1,63}}(?:\.[A-Za-z0-9-]{{1,63}})+",
+    ),
     Mask("n", rf"{_EDGE}-?[0-9]+(?:[.,:_/-][0-9]+)*(?:[eE][+-]?[0-9]+{_END})?"),
     Mask("path", r"(?<![A-Za-z0-9_./\\-])(?:/{1,2}[A-Za-z0-9_+-][A-Za-z0-9_.+-]*){4,}/?"),
     Mask("n", r"[0-9]+"),
@@ -131,10 +137,10 @@ def _blind_node(op: Any, argument: Any) -> bool:
     if op in (_sre.GROUPREF, _sre.GROUPREF_EXISTS):
         return False
     if op in (_sre.LITERAL, _sre.NOT_LITERAL):
-        return not 48 <= argument <= 57
+        return not 48 <= int(argument) <= 57
     if op is _sre.RANGE:
         low, high = argument
-        return high < 48 or low > 57 or (low <= 48 and high >= 57)
+        return bool(high < 48 or low > 57 or (low <= 48 and high >= 57))
     return True  # categories, anchors and wild cards do not tell digits apart
 
 

@@ -14,12 +14,13 @@ from consumer.masks import Mask, Masks
 __all__ = ["BLANK", "Mask", "Masks", "Normalized", "Normalizer", "level_prefix"]
 
 BLANK = "<blank>"  # the model input of a message with nothing in it but white space
-_SPACE = "\x00-\x20\x7f-\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff"
-_STRIP = "".join(map(chr, (*range(0x21), *range(0x7F, 0xA1), 0x1680, *range(0x2000, 0x200B)))) + (
-    "\u2028\u2029\u202f\u205f\u3000\ufeff"
+_ODD_SPACE = "\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff"
+# Colour sequences; white space and controls, unless it is one plain blank; halves of surrogate pairs,
+# which cannot be encoded.
+_CLEANED = (
+    rf"\x1b\[[0-9;]*[A-Za-z]|[\x00-\x20\x7f-\xa0{_ODD_SPACE}]{{2,}}"
+    rf"|[\x00-\x1f\x7f-\xa0{_ODD_SPACE}]|[\ud800-\udfff]"
 )
-# Colour sequences; white space other than one plain blank; halves of surrogate pairs (cannot be encoded).
-_CLEANED = rf"\x1b\[[0-9;]*[A-Za-z]|[{_SPACE}]{{2,}}|[\x00-\x1f\x7f-\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff]|[\ud800-\udfff]"
 _ZERO_DIGITS = bytes.maketrans(b"123456789", b"000000000")
 _CACHED_CHARS = 4_096  # a longer text is masked anew each time
 _LEVEL_CHARS = 16
@@ -94,29 +95,40 @@ class Normalizer:
         return "".join([piece.text for piece in self._pieces(message)])
 
     def _pieces(self, message: str) -> list[_Piece]:
-        body = message.strip(_STRIP)
-        offset = message.find(body) if body else 0
         pieces: list[_Piece] = []
         end = 0
-        for match in self._pattern.finditer(body):
+        for match in self._pattern.finditer(message):
             start = match.start()
             if start > end:
-                pieces.append(_Piece(body[end:start], end + offset, start + offset, False))
+                pieces.append(_Piece(message[end:start], end, start, False))
             end = match.end()
-            _append(pieces, self._replaced(match, offset))
-        if end < len(body):
-            pieces.append(_Piece(body[end:], end + offset, len(body) + offset, False))
-        return pieces
+            _append(pieces, self._replaced(match))
+        if end < len(message):
+            pieces.append(_Piece(message[end:], end, len(message), False))
+        return _trimmed(pieces)
 
-    def _replaced(self, match: re.Match[str], offset: int) -> _Piece:
+    def _replaced(self, match: re.Match[str]) -> _Piece:
         group = match.lastgroup or "first"
-        start, end = match.start() + offset, match.end() + offset
+        start, end = match.span()
         if group != "first":
             return _Piece(self._names[group], start, end, True)
-        kind = match.group()[0]
-        if kind == "\x1b" and end - start > 1:
+        kind = match.group()
+        if kind[0] == "\x1b" and kind[-1].isalpha():
             return _Piece("", start, end, False)
         return _Piece("\ufffd" if "\ud800" <= kind <= "\udfff" else " ", start, end, False)
+
+
+def _trimmed(pieces: list[_Piece]) -> list[_Piece]:
+    """Without blanks at either end; changes the list."""
+    while pieces and not pieces[-1].text.strip(" "):
+        pieces.pop()
+    while pieces and not pieces[0].text.strip(" "):
+        pieces.pop(0)
+    if pieces and pieces[-1].text[-1] == " ":
+        pieces[-1] = pieces[-1]._replace(text=pieces[-1].text[:-1], end=pieces[-1].end - 1)
+    if pieces and pieces[0].text[0] == " ":
+        pieces[0] = pieces[0]._replace(text=pieces[0].text[1:], start=pieces[0].start + 1)
+    return pieces
 
 
 def _append(pieces: list[_Piece], piece: _Piece) -> None:

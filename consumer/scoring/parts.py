@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple, Protocol, TypeAlias
 
-import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -15,13 +14,11 @@ Arrays = Mapping[str, npt.NDArray[np.generic]]
 Facts = Mapping[str, object]
 
 
-class Progress(Protocol):
-    """Told now and then how far a stage is. `done` and `total` are in the stage's own steps."""
-
-    def __call__(self, stage: str, done: int, total: int) -> None: ...
+# Told now and then how far a stage is: its name, steps done, steps in all.
+Progress: TypeAlias = Callable[[str, int, int], None]
 
 
-def silent(stage: str, done: int, total: int) -> None:  # noqa: ARG001 -- the signature is Progress
+def silent(stage: str, done: int, total: int) -> None:
     """A Progress that shows nothing."""
 
 
@@ -85,10 +82,3 @@ class Part(Protocol):
     def load(self, arrays: Arrays, facts: Facts) -> FittedPart:
         """The inverse of `FittedPart.save`. Raises Misconfigured for what it did not write."""
         ...
-
-
-class PartVerdict(msgspec.Struct, frozen=True):
-    """A part's name and -log10 of its own calibrated p-value."""
-
-    name: str
-    score: float

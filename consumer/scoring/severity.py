@@ -1,0 +1,59 @@
+"""What the words of a text say about themselves: the only part that needs no learning."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from consumer.errors import Misconfigured
+from consumer.scoring.parts import Arrays, Facts, FitTask, FittedPart, Measured
+from consumer.scoring.severity_words import WEIGHTS
+
+NAME = "severity"
+_HEAVIEST = 3
+_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")  # also the words inside NullPointerException
+
+
+class Severity:
+    """The part before fitting; nothing to set."""
+
+    name = NAME
+
+    def fit(self, task: FitTask) -> FittedPart:  # noqa: ARG002 -- the signature is Part's
+        return FittedSeverity(WEIGHTS)
+
+    def load(self, arrays: Arrays, facts: Facts) -> FittedPart:  # noqa: ARG002 -- the signature is Part's
+        weights = facts.get("weights")
+        if not isinstance(weights, Mapping):
+            raise Misconfigured([f"{NAME}: the model has no word weights; fit it again"])
+        return FittedSeverity({str(word): float(weight) for word, weight in weights.items()})
+
+
+class FittedSeverity:
+    """Statistic: the sum of the weights of the three heaviest different stems of a text."""
+
+    name = NAME
+    statistics = ("heaviest_words",)
+    hint: object | None = None
+
+    def __init__(self, weights: Mapping[str, float]) -> None:
+        self._weights = dict(weights)
+        self._lengths = sorted({len(stem) for stem in weights}, reverse=True)
+
+    def measure(self, items: Sequence[str]) -> Measured:
+        values = [[self._heaviest(item)] for item in items]
+        return Measured(np.array(values, np.float64).reshape(len(items), 1), np.zeros(len(items), np.int64))
+
+    def save(self) -> tuple[Arrays, Facts]:
+        return {}, {"weights": dict(self._weights)}
+
+    def _heaviest(self, item: str) -> float:
+        stems = {self._stem(word.lower()) for word in set(_WORD.findall(item))}
+        found = sorted((self._weights[stem] for stem in stems if stem), reverse=True)
+        return sum(found[:_HEAVIEST])
+
+    def _stem(self, word: str) -> str:
+        """The longest stem that `word` starts with, or nothing."""
+        return next((word[:n] for n in self._lengths if word[:n] in self._weights), "")
