@@ -76,9 +76,9 @@ def _text(kind: Any) -> str:
 _IN_WORDS: Mapping[type, Callable[[Any], str]] = {
     inspect.Metadata: lambda kind: _allowed(kind.type),
     inspect.UnionType: lambda kind: f"{_allowed(kind.types[0])} or unset",
-    inspect.LiteralType: lambda kind: " | ".join(f"`{value}`" for value in kind.values),
+    inspect.LiteralType: lambda kind: ", ".join(f"`{value}`" for value in kind.values),
     inspect.StrType: _text,
-    inspect.BoolType: lambda _: "`true` | `false`",
+    inspect.BoolType: lambda _: "`true`, `false`",
     inspect.IntType: lambda kind: f"whole number{_limits(kind)}",
     inspect.FloatType: lambda kind: f"number{_limits(kind)}",
     inspect.DictType: lambda _: "table of librdkafka keys",

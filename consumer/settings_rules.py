@@ -112,6 +112,10 @@ def _credentials(settings: Settings) -> Iterator[_Broken]:
             with_mechanism = f"with kafka.sasl_mechanism = {settings.kafka.sasl_mechanism!r}"
             what = f"must be set {with_mechanism}; give {KEYS[key].variable}"
             yield _Broken(key, ("kafka.sasl_mechanism",), what)
+    url = settings.kafka.oauth_token_url
+    if url is not None and not url.startswith("https://") and not settings.kafka.allow_plaintext_credentials:
+        what = "would send the client secret unencrypted; use an https URL"
+        yield _Broken("kafka.oauth_token_url", ("kafka.allow_plaintext_credentials",), what)
 
 
 def _tls(settings: Settings) -> Iterator[_Broken]:

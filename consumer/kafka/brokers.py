@@ -77,8 +77,8 @@ def not_reached(answer: Answer) -> str:
     """The line for an address that does not answer, with the fix that its reason suggests."""
     why = answer.why.lower()
     fix = "start the broker there or correct the address"
-    if "authenticat" in why:
-        fix = "check kafka.sasl_mechanism, kafka.sasl_username and kafka.sasl_password_file"
+    if "authenticat" in why or "sasl" in why:
+        fix = "check kafka.security_protocol, sasl_mechanism, sasl_username and sasl_password_file"
     elif "ssl" in why or "certificate" in why:
         fix = "check kafka.security_protocol and kafka.ssl_ca_location"
     elif "disconnected" in why:
