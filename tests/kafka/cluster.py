@@ -1,4 +1,4 @@
-"""Apache Kafka (KRaft) as child processes, and the topics that a test makes on it.
+"""Apache Kafka (KRaft) as child processes.
 
 Brokers run from the jars that `make kafka-jars` fetches; each is controller and broker in one, keeps its
 ports and its directory for as long as the cluster lives, and can be stopped, killed and started again one
@@ -12,15 +12,14 @@ import signal
 import socket
 import subprocess
 import tempfile
-import time
-from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 from uuid import uuid4
 
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
-from confluent_kafka.cimpl import NewTopic
+
+from tests.kafka.waiting import eventually
 
 JARS = Path(__file__).parent / "lib"
 
@@ -48,16 +47,6 @@ _PROPERTIES = {
     "log.segment.delete.delay.ms": "1000",
     "controlled.shutdown.enable": "false",  # a lone broker has nobody to hand its partitions to
 }
-
-
-def eventually(what: str, happened: Callable[[], object], timeout: float, every: float = 0.05) -> object:
-    """The first true value of `happened()`; raises AssertionError naming `what` after `timeout` seconds."""
-    deadline = time.monotonic() + timeout
-    while not (value := happened()):
-        if time.monotonic() > deadline:
-            raise AssertionError(f"{what}: not within {timeout:g} s")
-        time.sleep(every)
-    return value
 
 
 class Node(NamedTuple):
@@ -183,30 +172,6 @@ class ExternalCluster:
 
 
 AnyCluster = Cluster | ExternalCluster
-
-
-class Topics:
-    """Creates and deletes topics, and waits until the brokers agree that it is done."""
-
-    def __init__(self, bootstrap: str) -> None:
-        self._admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
-
-    def create(self, name: str, partitions: int = 1, config: Mapping[str, str] | None = None) -> str:
-        topic = NewTopic(name, num_partitions=partitions, replication_factor=-1, config=dict(config or {}))
-        self._admin.create_topics([topic], operation_timeout=30)[name].result(timeout=60)
-        eventually(f"topic {name} has leaders", lambda: self._led(name) == partitions, 30)
-        return name
-
-    def delete(self, name: str) -> None:
-        self._admin.delete_topics([name], operation_timeout=30)[name].result(timeout=60)
-        eventually(f"topic {name} gone", lambda: name not in self._names(), 30)
-
-    def _names(self) -> set[str]:
-        return set(self._admin.list_topics(timeout=10).topics)
-
-    def _led(self, name: str) -> int:
-        topic = self._admin.list_topics(timeout=10).topics.get(name)
-        return sum(p.leader >= 0 for p in topic.partitions.values()) if topic else 0
 
 
 def free_ports(count: int) -> list[int]:

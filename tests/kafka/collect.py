@@ -12,8 +12,8 @@ import msgspec
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaException, Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
-from tests.kafka.cluster import eventually
 from tests.kafka.history import Headers, Sample, Sent, Written
+from tests.kafka.waiting import eventually
 
 _QUIET = {"log_level": 0, "allow.auto.create.topics": False}
 

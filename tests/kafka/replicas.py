@@ -51,9 +51,10 @@ class Deployment(NamedTuple):
         *arguments: str,
         program: Sequence[str] = ENTRY,
         failpoint: str = "",
+        armed: bool = True,
         score_seconds: float = 0.0,
     ) -> Replica:
-        """A new process; returns at once."""
+        """A new process; returns at once. `armed` False: its failpoint waits for Replica.arm()."""
         port = free_ports(1)[0]
         environment = {
             **_clean_environment(),
@@ -61,6 +62,7 @@ class Deployment(NamedTuple):
             "CONSUMER_METRICS_PORT": str(port),
             "CONSUMER_TEST_EVENT_LOG": str(self.home / f"{name}.events"),
             "CONSUMER_TEST_FAILPOINT": failpoint,
+            "CONSUMER_TEST_ARMED_BY": "" if armed else str(self.home / f"{name}.armed"),
             "CONSUMER_TEST_SCORE_SECONDS": str(score_seconds),
         }
         with (self.home / f"{name}.log").open("wb") as log:
@@ -87,6 +89,10 @@ class Replica:
 
     def signal(self, number: signal.Signals = signal.SIGTERM) -> None:
         self._process.send_signal(number)
+
+    def arm(self) -> None:
+        """From now on its failpoint counts."""
+        (self._home / f"{self.name}.armed").touch()
 
     def kill(self) -> None:
         """SIGKILL and wait."""

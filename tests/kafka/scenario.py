@@ -7,12 +7,15 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+from confluent_kafka.admin import AdminClient
+
 from tests.kafka.checker import check
-from tests.kafka.cluster import Topics, eventually
 from tests.kafka.collect import Feeder, Item, Reader, Sampler, read_outputs
-from tests.kafka.history import Happening, History, Limits, Sent
+from tests.kafka.history import Happening, History, Limits, Sent, Written
 from tests.kafka.items import MAX_BYTES, expected_scores
 from tests.kafka.replicas import Deployment, Replica
+from tests.kafka.topics import Topics
+from tests.kafka.waiting import eventually
 
 _SETTINGS = {
     "batch.count": "100",
@@ -89,6 +92,22 @@ class Scenario:
     def committed(self) -> dict[int, int]:
         assert self._sampler is not None
         return self._sampler.committed()
+
+    def read(self) -> int:
+        """Output records that the subscriber has seen so far."""
+        assert self._reader is not None
+        return len(self._reader.messages)
+
+    def read_again(self) -> list[Written]:
+        """The output as a new subscriber finds it now."""
+        outputs = {self.name(role): self._partitions[role] for role in ("results", "dead")}
+        return read_outputs(Reader(self._bootstrap, outputs).finish(), self.name("dead"))
+
+    def members(self) -> int:
+        """Members of the group now."""
+        admin = AdminClient({"bootstrap.servers": self._bootstrap, "log_level": 0})
+        described = admin.describe_consumer_groups([self.group], request_timeout=10)
+        return len(described[self.group].result(timeout=15).members)
 
     def until_committed(self, timeout: float = 90.0) -> None:
         """Block until the group has committed everything that was fed."""

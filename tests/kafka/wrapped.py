@@ -8,6 +8,7 @@ import signal
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from enum import StrEnum
+from pathlib import Path
 
 from consumer.errors import Infrastructure
 from consumer.ports import (
@@ -38,23 +39,26 @@ class Boundary(StrEnum):
 
 
 class Failpoint:
-    """SIGKILLs this process the `countdown`-th time that it passes `boundary`; "" never does.
+    """SIGKILLs this process when it passes a boundary.
 
-    `spec` reads `boundary:countdown`. `in_flight()` tells how many batches that interrupts.
+    `spec` reads `boundary:countdown:in_flight`: at the `countdown`-th passing, or at the first one after
+    it with so many batches under way. "" never kills. With `armed_by` passings count only once that file
+    exists.
     """
 
-    def __init__(self, spec: str, log: EventLog) -> None:
-        boundary, _, countdown = spec.partition(":")
+    def __init__(self, spec: str, armed_by: Path | None, log: EventLog) -> None:
+        boundary, _, numbers = spec.partition(":")
+        countdown, _, least = numbers.partition(":")
         self._boundary = Boundary(boundary) if boundary else None
-        self._countdown = int(countdown or 1)
-        self._log = log
+        self._countdown, self._least = int(countdown or 1), int(least or 0)
+        self._armed_by, self._log = armed_by, log
         self.in_flight = 0
 
     def passed(self, boundary: Boundary) -> None:
-        if boundary is not self._boundary:
+        if boundary is not self._boundary or (self._armed_by and not self._armed_by.exists()):
             return
         self._countdown -= 1
-        if self._countdown > 0:
+        if self._countdown > 0 or self.in_flight < self._least:
             return
         self._log.write(Action.FAILPOINT, counts={0: self.in_flight})
         os.kill(os.getpid(), signal.SIGKILL)

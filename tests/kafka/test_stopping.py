@@ -1,0 +1,54 @@
+"""How a replica ends when nothing is wrong."""
+
+from __future__ import annotations
+
+import re
+import signal
+
+from tests.kafka.items import mixed, normal
+from tests.kafka.scenario import Scenario, assert_sound
+from tests.kafka.waiting import eventually
+
+
+def test_a_stop_commits_the_last_work_and_leaves_so_that_a_restart_repeats_nothing(
+    scenario: Scenario,
+) -> None:
+    scenario.prepare(commit__interval=600)
+    scenario.feed(list(normal(100, seed=41))).finish()
+    replica = scenario.start("first")
+    eventually("all is written", lambda: scenario.read() == 100, 60)
+    assert sum(scenario.committed().values()) == 0
+    replica.signal(signal.SIGTERM)
+    assert replica.wait(30) == 0
+    assert scenario.members() == 0
+    assert sum(scenario.committed().values()) == 100
+    heir = scenario.start("heir", "--stop-at-end")
+    assert heir.wait(60) == 0
+    assert heir.polled() == 0
+    assert_sound(scenario.history())
+
+
+def test_a_stop_under_load_repeats_nothing_either(scenario: Scenario) -> None:
+    scenario.prepare()
+    scenario.feed(list(normal(10_000, seed=42))).finish()
+    replica = scenario.start("first", score_seconds=0.05)
+    eventually("it is at work", lambda: replica.polled() > 500, 60)
+    replica.signal(signal.SIGTERM)
+    assert replica.wait(30) == 0
+    assert replica.polled() < 10_000
+    assert scenario.start("heir", "--stop-at-end").wait(60) == 0
+    history = scenario.history()
+    assert history.duplicates() == 0
+    assert_sound(history)
+
+
+def test_the_counters_of_outcomes_add_up_to_the_records(scenario: Scenario) -> None:
+    scenario.prepare()
+    scenario.feed(list(mixed(2_000, seed=43, every=25)))
+    replica = scenario.start("only")
+    scenario.until_committed()
+    counts = re.findall(r'^consumer_records_total{[^}]*outcome="(\w+)"[^}]*} (\S+)$', replica.metrics(), re.M)
+    assert sum(float(count) for _, count in counts) == 2_000, replica.metrics()
+    replica.signal(signal.SIGTERM)
+    assert replica.wait(30) == 0
+    assert_sound(scenario.history())
