@@ -121,3 +121,9 @@ SECTIONS: Mapping[str, str] = {
     field.name: (type(getattr(Settings(), field.name)).__doc__ or "").strip()
     for field in msgspec.structs.fields(Settings)
 }
+
+
+def secrets_of(settings: Settings) -> list[str]:
+    """Every secret value that is set: what no log line, metric or message may ever show."""
+    values = (getattr(getattr(settings, key.section), key.field) for key in KEYS.values() if key.secret)
+    return [value for value in values if value]

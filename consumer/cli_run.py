@@ -1,0 +1,41 @@
+"""`consumer run`: the service."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from consumer.cli_options import settings_options
+from consumer.loading import Loaded
+from consumer.ports import Scorer
+from consumer.settings import Settings
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  consumer run --model ./model --bootstrap-servers broker:9092
+  consumer run --config consumer.toml
+  consumer run --model demo --stop-at-end      # a backfill: stops when it has caught up
+  CONSUMER_SCORING_MODEL=/models/prod consumer run
+"""
+)
+@settings_options()
+@click.option("--stop-at-end", is_flag=True, help="Stop when everything that is assigned to us is finished.")
+def run(loaded: Loaded, stop_at_end: bool) -> None:
+    """Score the input topic until stopped; publish every score, then commit.
+
+    The model is loaded and warm before the group is joined. The first SIGTERM or Ctrl-C finishes and
+    commits what is under way; a second one exits at once. Exit code 0: stopped cleanly; 1: failed while
+    running, nothing unfinished committed; 2: wrong settings, topics or model.
+    """
+    from consumer.app import Service  # noqa: PLC0415 - help and errors in settings need no Kafka client
+
+    sys.exit(Service(loaded.require(), _load).run(stop_at_end=stop_at_end))
+
+
+def _load(settings: Settings) -> Scorer:
+    from consumer.scoring.scorer import load_scorer  # noqa: PLC0415 - torch takes seconds to import
+
+    return load_scorer(settings.scoring, settings.output.explain_from)

@@ -1,0 +1,85 @@
+"""Where an assigned partition begins. A committed offset that could not be asked for is never *none*."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+from confluent_kafka import Consumer, KafkaException
+from confluent_kafka import TopicPartition as KafkaPartition
+
+from consumer.errors import Fatal
+from consumer.records import Start, TopicPartition
+from consumer.settings import Settings
+
+_ASK_TIMEOUT = 5.0
+
+
+class StartFinder:
+    """Asks the group for its offsets and the log for its bounds. Blocks; used inside on_assign."""
+
+    def __init__(self, consumer: Consumer, settings: Settings) -> None:
+        self._consumer = consumer
+        self._policy = settings.input.start
+        self._budget = settings.kafka.max_poll_interval / 2
+        self._stored: dict[TopicPartition, int] = {}
+
+    def find(self, partitions: Sequence[KafkaPartition]) -> dict[TopicPartition, Start]:
+        """A start for each. Asks again while the coordinator does not answer; raises Fatal when it has
+        not for half of `kafka.max_poll_interval`."""
+        deadline = time.monotonic() + self._budget
+        starts = {}
+        for partition, committed in self._committed(partitions, deadline).items():
+            start = Start(committed, committed=True) if committed >= 0 else self._first(partition, deadline)
+            starts[partition] = start
+            self._stored[partition] = start.offset
+        return starts
+
+    def stored(self, partition: KafkaPartition) -> KafkaPartition:
+        """Where an owned partition began that has delivered nothing since."""
+        ours = TopicPartition(partition.topic, partition.partition)
+        return KafkaPartition(partition.topic, partition.partition, self._stored[ours])
+
+    def earliest(self, partition: TopicPartition) -> int | None:
+        """The first offset of the log; None when nobody answers."""
+        try:
+            return self._bounds(partition)[0]
+        except KafkaException:
+            return None
+
+    def _committed(self, partitions: Sequence[KafkaPartition], deadline: float) -> dict[TopicPartition, int]:
+        if not partitions:
+            return {}
+        while True:
+            try:
+                answers = self._consumer.committed(list(partitions), timeout=_ASK_TIMEOUT)
+                failed = next((a.error for a in answers if a.error is not None), None)
+                if failed is None:
+                    return {TopicPartition(a.topic, a.partition): a.offset for a in answers}
+                why = str(failed)
+            except KafkaException as error:
+                why = str(error)
+            self._patience(deadline, f"the committed offsets of the group ({why})")
+
+    def _first(self, partition: TopicPartition, deadline: float) -> Start:
+        """The group has no offset here yet: begin where `input.start` says."""
+        while True:
+            try:
+                earliest, latest = self._bounds(partition)
+                return Start(earliest if self._policy == "earliest" else latest, committed=False)
+            except KafkaException as error:
+                self._patience(deadline, f"the log bounds of {partition} ({error})")
+
+    def _bounds(self, partition: TopicPartition) -> tuple[int, int]:
+        bounds: tuple[int, int] | None = self._consumer.get_watermark_offsets(
+            KafkaPartition(*partition), timeout=_ASK_TIMEOUT
+        )
+        if bounds is None:
+            raise KafkaException("no answer")
+        return bounds
+
+    @staticmethod
+    def _patience(deadline: float, what: str) -> None:
+        if time.monotonic() >= deadline:
+            raise Fatal(f"The brokers did not tell {what}; starting anywhere else could lose records.")
+        time.sleep(0.2)
