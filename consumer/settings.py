@@ -116,10 +116,11 @@ class Results(Section, frozen=True):
         Annotated[float, Meta(ge=0)], _d("Score from which a result names its most surprising tokens.")
     ] = 2.0
     id_prefix: Annotated[
-        str, _d("Put before every result id; change it when the input topic was deleted and recreated.")
+        Annotated[str, Meta(max_length=200)],
+        _d("Put before every result id; change it when the input topic was deleted and recreated."),
     ] = ""
     max_bytes: Annotated[
-        Annotated[int, Meta(ge=1_000, le=100_000_000)],
+        Annotated[int, Meta(ge=16_384, le=100_000_000)],
         _d("Bytes of one produced record; keep it below the topics' max.message.bytes."),
     ] = 1_000_000
     max_header_bytes: Annotated[_Count, _d("Bytes of input headers that a result repeats.")] = 8_192
