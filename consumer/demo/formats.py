@@ -65,9 +65,9 @@ def _batch(line: Line, _host: str, when: datetime.datetime, rng: Random) -> str:
     return f"{_stamp(when, ',')} {line.level:<5} [worker-{rng.randint(1, 8)}] {line.message}"
 
 
-def _kernel(line: Line, host: str, when: datetime.datetime, rng: Random) -> str:
+def _kernel(line: Line, _host: str, when: datetime.datetime, rng: Random) -> str:
     uptime = rng.uniform(1e3, 9e6)
-    return f"{when:%b %d %H:%M:%S} {host} kern.{line.level} kernel: [{uptime:.6f}] {line.message}"
+    return f"{when:%b %d %H:%M:%S} kern.{line.level} kernel: [{uptime:.6f}] {line.message}"
 
 
 def _stamp(when: datetime.datetime, mark: str) -> str:
