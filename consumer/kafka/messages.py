@@ -40,7 +40,7 @@ class Outgoings:
         self._topic = settings.output.topic
         self._dead_letter_topic = settings.dead_letter.topic
         self._results = ResultEncoder(settings.output, settings.kafka.group_id, model)
-        self._dead_letters = DeadLetterEncoder(settings)
+        self._dead_letters = DeadLetterEncoder(settings.output, settings.kafka.group_id)
         self._partitions = dict(partitions)
 
     def of(self, output: Output) -> Outgoing:
