@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from re import _constants as _sre  # type: ignore[attr-defined]
 from re import _parser  # type: ignore[attr-defined]
 from typing import Any, NamedTuple
@@ -53,15 +54,15 @@ DEFAULT_MASKS: tuple[Mask, ...] = (
         rf"::(?:{_HEX}{{1,4}}(?::{_HEX}{{1,4}}){{0,6}})?(?![A-Za-z0-9:])",
     ),
     Mask("id", rf"{_EDGE}[A-Za-z]{{1,3}}[0-9]{{1,4}}(?:[-_:.][A-Za-z]{{1,3}}[0-9]{{0,4}}){{1,8}}{_END}"),
-    Mask("n", rf"{_EDGE}[0-9]x{_HEX}+"),
+    Mask("n", rf"{_EDGE}[0-9][Xx]{_HEX}+"),
     Mask("n", rf"{_EDGE}(?=[A-Fa-f]*[0-9]){_HEX}{{6,}}{_END}"),
     Mask("id", rf"{_EDGE}[A-Za-z]*[0-9]+[A-Za-z]+[0-9]+[A-Za-z0-9]*{_END}"),
     Mask(
         "email",
-        rf"{_EDGE}[A-Za-z0-9][A-Za-z0-9._%+-]{{0,63}}@[A-Za-z0-9-]{{1,63}}(?:\.[A-Za-z0-9-]{{1,63}})+",
+        rf"{_EDGE}[A-Za-z0-9][A-Za-z0-9._%+-]{{0,63}}@[A-Za-z0-9-]{{1,63}}(?:\.[A-Za-z0-9-]{{1,63}}){{1,8}}",
     ),
-    Mask("n", rf"{_EDGE}-?[0-9]+(?:[.,:_/-][0-9]+)*(?:[eE][+-]?[0-9]+{_END})?"),
-    Mask("path", r"(?<![A-Za-z0-9_./\\-])(?:/{1,2}[A-Za-z0-9_+-][A-Za-z0-9_.+-]*){4,}/?"),
+    Mask("n", rf"{_EDGE}-?[0-9]+(?:[.,:_/-][0-9]+){{0,15}}(?:[eE][+-]?[0-9]+{_END})?"),
+    Mask("path", r"(?<![A-Za-z0-9_./\\-])(?:/{1,2}[A-Za-z0-9_+-][A-Za-z0-9_.+-]*){4,40}/?"),
     Mask("n", r"[0-9]+"),
 )
 
@@ -76,19 +77,28 @@ class Masks(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def problems(self) -> list[str]:
         """One line for each mask that cannot be used."""
-        found = [_problem(mask) for mask in self.rules]
-        return [line for line in found if line is not None]
+        return [line for mask in self.rules if (line := _problem(mask)) is not None]
 
     def compiled(self, first: str) -> re.Pattern[str]:
         """One alternation: `first` as group `first`, then mask i as group `mi`. Raises Misconfigured."""
-        if problems := self.problems():
-            raise Misconfigured(problems)
-        return re.compile(f"(?P<first>{first})|" + _alternation(self.rules))
+        return _compile(first, self.rules)
 
     def blind(self) -> bool:
         """True when texts that differ only in which digits they hold are masked to the same text."""
-        takes_all = any(mask.pattern in _ALL_DIGITS for mask in self.rules)
-        return takes_all and all(digit_blind(mask.pattern) for mask in self.rules)
+        return _blind(self.rules)
+
+
+@lru_cache(maxsize=16)
+def _compile(first: str, rules: tuple[Mask, ...]) -> re.Pattern[str]:
+    if problems := [line for mask in rules if (line := _problem(mask)) is not None]:
+        raise Misconfigured(problems)
+    return re.compile(f"(?P<first>{first})|" + _alternation(rules))
+
+
+@lru_cache(maxsize=16)
+def _blind(rules: tuple[Mask, ...]) -> bool:
+    takes_all = any(mask.pattern in _ALL_DIGITS for mask in rules)
+    return takes_all and all(digit_blind(mask.pattern) for mask in rules)
 
 
 def _alternation(rules: Sequence[Mask]) -> str:
