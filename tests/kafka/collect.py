@@ -189,7 +189,7 @@ def _dead_letter(message: Message) -> Written:
     return Written(
         *_place(message),
         source,
-        context["consumer.id"],
+        context["consumer.result.id"],
         context["consumer.reason"],
         None,
         message.key(),

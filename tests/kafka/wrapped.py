@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import signal
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
 
@@ -23,7 +23,7 @@ from consumer.ports import (
     Sink,
     Source,
 )
-from consumer.records import Event, Output, Record, Rejection, Score, Start, TopicPartition
+from consumer.records import Event, MicroBatch, Output, Record, Rejection, Score, Start, TopicPartition
 from tests.kafka.eventlog import EventLog, by_partition
 from tests.kafka.history import Action
 
@@ -133,10 +133,16 @@ class _LoggedListener(Listener):
 
 
 class LoggedObserver(Observer):
-    """The two events that only the pipeline knows of."""
+    """What only the pipeline knows: batches under way, and two events that cause duplicates."""
 
-    def __init__(self, log: EventLog) -> None:
-        self._log = log
+    def __init__(self, log: EventLog, failpoint: Failpoint) -> None:
+        self._log, self._failpoint = log, failpoint
+
+    def launched(self, batch: MicroBatch, now: float) -> None:
+        self._failpoint.in_flight += 1
+
+    def published(self, outputs: Sequence[Output], seconds: float) -> None:
+        self._failpoint.in_flight -= 1
 
     def send_failed(self, records: int, why: str) -> None:
         self._log.write(Action.SEND_FAILED, counts={0: records})
@@ -156,7 +162,6 @@ class WatchedScorer(Scorer):
         return self._inner.model
 
     def submit(self, events: Sequence[Event]) -> Pending:
-        self._failpoint.in_flight += 1
         return _WatchedPending(self._inner.submit(events), self._failpoint)
 
     def stats(self) -> ScorerStats:
@@ -194,11 +199,7 @@ class WatchedSink(Sink):
     def send(self, outputs: Sequence[Output], next_offsets: Mapping[TopicPartition, int]) -> Receipt:
         receipt = self._inner.send(outputs, next_offsets)
         self._failpoint.passed(Boundary.AFTER_PRODUCE)
-        return _WatchedReceipt(receipt, self._acknowledged)
-
-    def _acknowledged(self) -> None:
-        self._failpoint.passed(Boundary.AFTER_ACKS)
-        self._failpoint.in_flight -= 1
+        return _WatchedReceipt(receipt, self._failpoint)
 
     def step(self, now: float) -> None:
         self._inner.step(now)
@@ -211,10 +212,10 @@ class WatchedSink(Sink):
 
 
 class _WatchedReceipt(Receipt):
-    """Tells the first time that offsets() is asked: the pipeline asks once, of what is durable."""
+    """offsets() is asked once, of what is durable, right before it is written to the ledger."""
 
-    def __init__(self, inner: Receipt, acknowledged: Callable[[], None]) -> None:
-        self._inner, self._acknowledged = inner, acknowledged
+    def __init__(self, inner: Receipt, failpoint: Failpoint) -> None:
+        self._inner, self._failpoint = inner, failpoint
 
     def done(self) -> bool:
         return self._inner.done()
@@ -226,7 +227,7 @@ class _WatchedReceipt(Receipt):
         return self._inner.failure()
 
     def offsets(self) -> Mapping[TopicPartition, int]:
-        self._acknowledged()
+        self._failpoint.passed(Boundary.AFTER_ACKS)
         return self._inner.offsets()
 
 

@@ -156,8 +156,13 @@ def test_a_committed_offset_that_goes_back_is_found_between_samples() -> None:
 
 
 def test_a_committed_offset_that_goes_back_is_found_in_the_log_of_one_owner() -> None:
-    back = Happening(3.4, "a", Action.COMMITTED, {0: 6})
-    assert rules(with_happenings(back)) == {"I3"}
+    asked = Happening(3.4, "a", Action.ASKED, {0: 6})
+    accepted = Happening(3.5, "a", Action.COMMITTED, {0: 6})
+    assert rules(with_happenings(asked, accepted)) == {"I3"}
+
+
+def test_an_answer_that_comes_late_is_no_commit_that_goes_back() -> None:
+    assert rules(with_happenings(Happening(3.4, "a", Action.COMMITTED, {0: 6}))) == set()
 
 
 def test_duplicates_without_an_event_are_found() -> None:

@@ -1,0 +1,53 @@
+"""`consumer run` with another scorer, an event log and a failpoint: `python -m tests.kafka.entry run …`.
+
+Everything else is the command itself: its options, settings, checks, signals and exit codes. Variables that
+begin with CONSUMER_TEST_ are none of the command's.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+from pathlib import Path
+
+import msgspec
+
+from consumer import app, cli_run
+from consumer.cli import cli
+from consumer.ops.fan_out import FanOut
+from consumer.pipeline import Ports
+from consumer.settings import Settings
+from tests.kafka.eventlog import EventLog
+from tests.kafka.text_scorer import TextScorer
+from tests.kafka.wrapped import Failpoint, LoggedObserver, LoggedSource, WatchedScorer, WatchedSink
+
+
+def main() -> None:
+    log = EventLog(Path(_variable("EVENT_LOG")))
+    armed_by = _variable("ARMED_BY")
+    failpoint = Failpoint(_variable("FAILPOINT"), Path(armed_by) if armed_by else None, log)
+    app.Service = functools.partial(app.Service, wrap=functools.partial(_wrap, log, failpoint))  # type: ignore[misc]
+    cli_run._load = _load  # type: ignore[assignment]
+    cli(prog_name="consumer")
+
+
+def _wrap(log: EventLog, failpoint: Failpoint, ports: Ports) -> Ports:
+    return msgspec.structs.replace(
+        ports,
+        source=LoggedSource(ports.source, log, failpoint),
+        scorer=WatchedScorer(ports.scorer, failpoint),
+        sink=WatchedSink(ports.sink, failpoint),
+        observer=FanOut([ports.observer, LoggedObserver(log, failpoint)]),
+    )
+
+
+def _load(settings: Settings) -> TextScorer:
+    return TextScorer(float(_variable("SCORE_SECONDS") or 0))
+
+
+def _variable(name: str) -> str:
+    return os.environ.get(f"CONSUMER_TEST_{name}", "")
+
+
+if __name__ == "__main__":
+    main()
