@@ -19,21 +19,30 @@ _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", 
 _LONGEST_FIELD = 4_096
 _SHORTEST_SECRET = 4  # masking a shorter one everywhere would only make the lines unreadable
 
-# Control (C0, DEL, C1), zero-width and direction marks, line and paragraph separators, lone surrogates.
+# All of Unicode's control, format and separator characters (Cc, Cf, Zl, Zp) and lone surrogates: escape
+# sequences, line breaks, zero-width characters, changes of text direction, invisible tags.
 _UNSAFE = re.compile(
-    "[\x00-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff]"
+    "[\x00-\x1f\x7f-\x9f\u00ad\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u180e\u200b-\u200f"
+    "\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff\U000110bd\U000110cd"
+    "\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0001-\U000e007f]"
 )
+# Every repetition is bounded, so that no text makes the search slow.
 _ASSIGNED = re.compile(
-    r"(?i)\b([\w.\-]*(?:passw(?:or)?d|secret|credential|jaas[\w.]*|api[_.-]?key|private[_.-]?key)[\w.\-]*)"
-    r"(\s*[=:]\s*)(?:\"[^\"]*\"|'[^']*'|[^\s,;]+)"
+    r"(?i)((?:passw(?:or)?d|secret|credential|jaas|api[_.-]?key|private[_.-]?key)[\w.\-]{0,32}\s{0,4}[=:]\s{0,4})"
+    r"(?:\"[^\"]{0,256}\"|'[^']{0,256}'|[^\s,;]{1,256})"
 )
 _PLAIN = re.compile(r"[^\s\"=]+")  # needs no quotes in a console line
-_USERINFO = re.compile(r"(?<=://)[^/@\s]+@")
+_USERINFO = re.compile(r"(?<=://)[^/@\s]{1,512}@")
 
 
 def escaped(text: str) -> str:
     """Every unsafe character as \\uXXXX, which inside a JSON string means the same character."""
-    return _UNSAFE.sub(lambda match: f"\\u{ord(match.group()):04x}", text)
+    return _UNSAFE.sub(_code_units, text)
+
+
+def _code_units(match: re.Match[str]) -> str:
+    units = match.group().encode("utf-16-be", "surrogatepass").hex()
+    return "".join(f"\\u{units[i : i + 4]}" for i in range(0, len(units), 4))
 
 
 class Formatter(logging.Formatter):
@@ -63,7 +72,8 @@ class Formatter(logging.Formatter):
         return MASK if is_secret(name) else self._text(str(value))
 
     def _text(self, text: str) -> str:
-        text = _USERINFO.sub(f"{MASK}@", _ASSIGNED.sub(rf"\1\2{MASK}", text))
+        text = text[: 2 * _LONGEST_FIELD]  # twice, so that no secret is cut before it is masked
+        text = _USERINFO.sub(f"{MASK}@", _ASSIGNED.sub(rf"\1{MASK}", text))
         text = self._secrets.sub(MASK, text) if self._secrets else text
         return text if len(text) <= _LONGEST_FIELD else f"{text[:_LONGEST_FIELD]}…"
 
