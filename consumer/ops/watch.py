@@ -17,7 +17,8 @@ import socket
 import threading
 import time
 from collections.abc import Callable
-from typing import NamedTuple
+from types import FrameType
+from typing import NamedTuple, TypeAlias
 
 from consumer.ports import Observer
 
@@ -25,6 +26,8 @@ SIGNALS = (signal.SIGTERM, signal.SIGINT)
 _TICK = 0.25  # seconds between two looks at the deadlines
 _LAST_RESORT = 5.0  # seconds after the drain deadline until a process that holds Python's lock is ended
 _STDERR = 2
+
+_Handler: TypeAlias = Callable[[int, FrameType | None], object] | int
 
 
 class Limits(NamedTuple):
@@ -135,24 +138,30 @@ class StopSignals(Watch):
     def __init__(self, limits: Limits, uncommitted: Callable[[], int], system: System = SYSTEM) -> None:
         super().__init__(limits, uncommitted)
         self._system = system
-        self._reader, self._writer = socket.socketpair()
-        self._writer.setblocking(False)
+        self._reader, self.wakeup = socket.socketpair()
+        self.wakeup.setblocking(False)
         self._closed = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="signals", daemon=True)
+        self._before: dict[signal.Signals, _Handler] = {}
 
     def start(self) -> None:
         """Take over the signals. Main thread only; raises ValueError elsewhere."""
-        signal.set_wakeup_fd(self._writer.fileno(), warn_on_full_buffer=False)
+        signal.set_wakeup_fd(self.wakeup.fileno(), warn_on_full_buffer=False)
         for number in SIGNALS:
-            signal.signal(number, _noted)
-        threading.Thread(target=self._run, name="signals", daemon=True).start()
+            self._before[number] = signal.signal(number, _noted) or signal.SIG_DFL
+        self._thread.start()
 
     def close(self) -> None:
-        """Give the signals back to their default actions: the work is over. Main thread only."""
+        """Give the signals back: the work is over. Main thread only; waits for the thread's last look."""
         self._closed.set()
-        signal.set_wakeup_fd(-1)
-        for number in SIGNALS:
-            signal.signal(number, signal.SIG_DFL)
-        faulthandler.cancel_dump_traceback_later()
+        if self._before:
+            signal.set_wakeup_fd(-1)
+            for number, handler in self._before.items():
+                signal.signal(number, handler)
+            faulthandler.cancel_dump_traceback_later()
+            self._thread.join()
+        self._reader.close()
+        self.wakeup.close()
 
     def _run(self) -> None:
         while not self._closed.is_set():
