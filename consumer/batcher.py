@@ -67,10 +67,10 @@ class Batcher:
             return ClosedBy.COUNT
         if self._bytes >= self._policy.byte_size:
             return ClosedBy.BYTES
-        age = now - self._asked[0]
-        if age >= self._policy.max_wait:
+        asked_at = self._asked[0]
+        if now >= asked_at + self._policy.max_wait:
             return ClosedBy.AGE
-        if idle and age >= self._policy.idle_wait:
+        if idle and now >= asked_at + self._policy.idle_wait:
             return ClosedBy.IDLE
         return None
 

@@ -159,18 +159,16 @@ class Pipeline:
     # ---------------------------------------------------------------- scored batches go out
 
     def _send(self, now: float) -> None:
-        """Publish what is scored, in order."""
-        if now < self._resend_at or self._head_failed():
-            return
+        """Take the verdicts that are there, in order, and publish them unless a resend is being awaited."""
+        may_send = now >= self._resend_at and not self._head_failed()
         for flight in self._flights:
-            if flight.receipt is not None:
-                continue
             if flight.outputs is None and not self._take_verdicts(flight, now):
                 return
-            flight.sent_at = now
-            flight.receipt = (
-                self._sink.send(flight.outputs, flight.next_offsets) if flight.outputs else Settled()
-            )
+            if may_send and flight.receipt is None:
+                flight.sent_at = now
+                flight.receipt = (
+                    self._sink.send(flight.outputs, flight.next_offsets) if flight.outputs else Settled()
+                )
 
     def _head_failed(self) -> bool:
         receipt = self._flights[0].receipt if self._flights else None
