@@ -101,7 +101,9 @@ class Scenario:
     def read_again(self) -> list[Written]:
         """The output as a new subscriber finds it now."""
         outputs = {self.name(role): self._partitions[role] for role in ("results", "dead")}
-        return read_outputs(Reader(self._bootstrap, outputs).finish(), self.name("dead"))
+        reader = Reader(self._bootstrap, outputs)
+        reader.start()
+        return read_outputs(reader.finish(), self.name("dead"))
 
     def members(self) -> int:
         """Members of the group now."""
