@@ -43,7 +43,8 @@ class Reading(NamedTuple):
 
 def line(name: str, given: Given, what: str, *, secret: bool = False) -> str:
     """How every problem with a given value reads. Shows no secret."""
-    value = shown(given.value, secret=secret or is_secret(name))
+    by_name = is_secret(name) and name not in SOURCES  # what a key of ours holds is known better
+    value = shown(given.value, secret=secret or by_name)
     return f"{name} = {value} ({given.origin}): {what}"
 
 
@@ -93,8 +94,8 @@ def _unknown_variable(name: str, text: str) -> str:
     if name in plain:
         return f"{name} = {shown(text, secret=True)} (environment): {_only_by_file(plain[name])}"
     guess = nearest(name, [*VARIABLES, *plain])
-    secret = is_secret(name) or guess is None or is_secret(guess)
-    return f"{name} = {shown(text, secret=secret)} (environment): {_no_such(guess)}"
+    hidden = _may_be_secret(name, guess)
+    return f"{name} = {shown(text, secret=hidden)} (environment): {_no_such(guess)}"
 
 
 def _only_by_file(key: Key) -> str:
@@ -147,7 +148,14 @@ def _unknown_name(name: str, given: Given) -> str:
     if name in SECTIONS:
         return line(name, given, f"{name} is a section; set one of its keys, {name}.…")
     guess = nearest(name, [*SOURCES, *KEYS])
-    return line(name, given, _no_such(guess), secret=guess is None or is_secret(guess))
+    return line(name, given, _no_such(guess), secret=_may_be_secret(name, guess))
+
+
+def _may_be_secret(name: str, guess: str | None) -> bool:
+    """Whether the value of an unknown name stays hidden: it may be a misspelt secret, or its path."""
+    return guess is None or any(
+        is_secret(n) or is_secret(n.lower().removesuffix("_file")) for n in (name, guess)
+    )
 
 
 def _take(name: str, given: Given, reading: Reading) -> None:
