@@ -137,7 +137,7 @@ def test_new_normal_items_are_not_odder_than_asked_and_with_enough_items_about_a
         p += np.exp(-calibration.surprise([(nats, lengths), other]).new).tolist()
     for asked in (0.5, 0.2):
         got = np.mean(np.array(p) <= asked)
-        assert got <= asked + 0.05
+        assert got <= asked + 0.08
         assert n < 30 or got >= asked - 0.1
 
 
