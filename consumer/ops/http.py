@@ -1,8 +1,8 @@
 """/metrics, /live and /ready on a small HTTP server that nobody can use to slow the work down.
 
-At most `_SLOTS` connections are served at once, one request each. When all are taken, the next one waits
-a moment and then takes the place of the oldest, so that slow clients cannot keep a probe out. Metrics are
-rendered by one thread at a time, which leaves the loop its share of the interpreter.
+At most `_SLOTS` connections are served at once, one request each. When a new one finds all taken, those
+that we have been waiting for longer than `_PATIENCE` are cut off, so that slow clients cannot keep a probe
+out. Metrics are rendered by one thread at a time, which leaves the loop its share of the interpreter.
 """
 
 from __future__ import annotations
@@ -25,9 +25,11 @@ from consumer import settings
 from consumer.errors import Misconfigured
 from consumer.ops.health import Health, Report
 
-_SLOTS = 8
-_PATIENCE = 0.5  # seconds that a connection waits for a slot
+_SLOTS = 32
+_PATIENCE = 0.5  # seconds that a client may keep us waiting while others want its slot
+_LOOK = 0.05  # seconds between two looks for a free slot
 _SOCKET_TIMEOUT = 5.0  # seconds that one read or write may take
+_TICK = 0.1  # seconds between two looks whether to stop
 _JSON = "application/json; charset=utf-8"
 
 
@@ -81,7 +83,8 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _send(self, *, with_body: bool) -> None:
         assert isinstance(self.server, Server)
-        answer = self.server.pages.answer(self.path, self.headers.get("Accept", ""))
+        with self.server.working_for(self.request):
+            answer = self.server.pages.answer(self.path, self.headers.get("Accept", ""))
         self.send_response(answer.status)
         self.send_header("Content-Type", answer.content_type)
         self.send_header("Content-Length", str(len(answer.body)))
@@ -107,7 +110,7 @@ class Server(socketserver.ThreadingMixIn, socketserver.TCPServer):
         super().__init__((host, port), _Handler)
         self.pages = pages
         self._slots = threading.Semaphore(_SLOTS)
-        self._open: dict[socket.socket, float] = {}
+        self._waiting_for: dict[socket.socket, float] = {}
         self._lock = threading.Lock()
 
     @property
@@ -115,34 +118,59 @@ class Server(socketserver.ThreadingMixIn, socketserver.TCPServer):
         return int(self.server_address[1])
 
     def start(self) -> None:
-        threading.Thread(target=self.serve_forever, name="http", daemon=True).start()
+        threading.Thread(target=self.serve_forever, args=(_TICK,), name="http", daemon=True).start()
 
     def stop(self) -> None:
-        """Stop answering; blocks for half a second at most."""
+        """Stop answering; blocks for a tick."""
         self.shutdown()
         self.server_close()
 
+    def get_request(self) -> tuple[socket.socket, Any]:
+        try:
+            return super().get_request()
+        except OSError:  # out of descriptors: the connection stays in line, so do not spin around it
+            time.sleep(_TICK)
+            raise
+
     def process_request(self, request: Any, client_address: Any) -> None:
-        while not self._slots.acquire(timeout=_PATIENCE):
-            self._evict_oldest()
-        with self._lock:
-            self._open[request] = time.monotonic()
-        super().process_request(request, client_address)
+        while not self._slots.acquire(timeout=_LOOK):
+            self._cut_off(time.monotonic() - _PATIENCE)
+        self._wait_for(request)
+        try:
+            super().process_request(request, client_address)
+        except RuntimeError:  # no thread to be had: the base class hangs up
+            self._let_go(request)
+            raise
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
         try:
             super().process_request_thread(request, client_address)
         finally:
-            with self._lock:
-                self._open.pop(request, None)
-            self._slots.release()
+            self._let_go(request)
 
-    def _evict_oldest(self) -> None:
+    def _let_go(self, request: socket.socket) -> None:
         with self._lock:
-            oldest = min(self._open, key=self._open.__getitem__, default=None)
-        if oldest is not None:
+            self._waiting_for.pop(request, None)
+        self._slots.release()
+
+    @contextlib.contextmanager
+    def working_for(self, request: socket.socket) -> Iterator[None]:
+        """While it is us who are slow, the client is not to blame."""
+        with self._lock:
+            self._waiting_for.pop(request, None)
+        yield
+        self._wait_for(request)
+
+    def _wait_for(self, request: socket.socket) -> None:
+        with self._lock:
+            self._waiting_for[request] = time.monotonic()
+
+    def _cut_off(self, since_before: float) -> None:
+        with self._lock:
+            slow = [request for request, since in self._waiting_for.items() if since < since_before]
+        for request in slow:
             with contextlib.suppress(OSError):  # it may just have ended by itself
-                oldest.shutdown(socket.SHUT_RDWR)
+                request.shutdown(socket.SHUT_RDWR)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """A client that went away or was sent away is no news."""
