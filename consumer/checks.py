@@ -53,11 +53,9 @@ def _connection_keys() -> tuple[str, ...]:
 
 def _ask_kafka(settings: Settings, timeout: float) -> Findings:
     from consumer.kafka.admin import inspect  # noqa: PLC0415 - the client loads only when it is asked
-    from consumer.kafka.config import refused_configuration  # noqa: PLC0415 - likewise
 
-    refused = tuple(refused_configuration(settings))
     report = inspect(settings, timeout)
-    return Findings(refused + report.unreachable + report.problems, report.warnings, report.notes)
+    return Findings(report.unreachable + report.problems, report.warnings, report.notes)
 
 
 def _check_model(settings: Settings, origin: str) -> Findings:

@@ -12,7 +12,7 @@ import msgspec
 from consumer.errors import Misconfigured
 from consumer.masking import MASK, is_secret, shown
 from consumer.settings import Settings
-from consumer.settings_keys import KEYS, SOURCES, Key
+from consumer.settings_keys import KEYS, SOURCES, Key, secrets_of
 from consumer.settings_refused import refused_entry
 from consumer.settings_rules import broken_rules
 from consumer.settings_sources import (
@@ -179,8 +179,6 @@ def _build(values: Mapping[str, Any]) -> Settings:
 
 def redacted(text: str, settings: Settings) -> str:
     """`text` without any secret of `settings`: for messages of clients that repeat what they were given."""
-    for key in KEYS.values():
-        value = getattr(getattr(settings, key.section), key.field)
-        if key.secret and value:
-            text = text.replace(value, MASK)
+    for secret in secrets_of(settings):
+        text = text.replace(secret, MASK)
     return text

@@ -59,7 +59,7 @@ def read_toml(path: Path | None) -> Reading:
         return Reading(
             {}, [f"--config = {shown(str(path))}: cannot be read: {why}; name a readable TOML file"]
         )
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
         return Reading({}, [f"--config = {shown(str(path))}: is not TOML: {error}; mend the file there"])
     return _sort_out(dict(_flatten("", document)), str(path))
 

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 import msgspec
 
 from consumer.kafka.brokers import admin_client, advertised, ask_all, not_reached
+from consumer.kafka.config import refused_configuration
 from consumer.kafka.topics import look_at_topics
 from consumer.settings import Settings
 
@@ -32,19 +33,21 @@ class Report(msgspec.Struct, frozen=True):
 
 
 def inspect(settings: Settings, timeout: float = 5.0) -> Report:
-    """Look at every bootstrap address and at our three topics; blocks for up to 4 times `timeout` seconds.
+    """Look at the clients' configuration, at every bootstrap address and at our three topics.
 
-    Raises Misconfigured when the client refuses its configuration. Shows no secret.
+    Blocks for up to 4 times `timeout` seconds. Raises Misconfigured when the client refuses to connect
+    like this at all. Shows no secret.
     """
+    refused = refused_configuration(settings)
     answers = ask_all(settings, timeout)
     silent = [not_reached(answer) for answer in answers if answer.metadata is None]
     good = next((answer for answer in answers if answer.metadata is not None), None)
     if good is None:
-        return Report(problems=tuple(silent), notes=("topics: not checked, since no broker answers",))
+        return Report(problems=(*refused, *silent), notes=("topics: not checked, since no broker answers",))
     topics = look_at_topics(settings, good, admin_client(settings, good.address), timeout)
     brokers = f"brokers: {len(good.metadata.brokers)} in cluster {good.metadata.cluster_id}"
     return Report(
-        problems=tuple(topics.problems),
+        problems=(*refused, *topics.problems),
         unreachable=(*silent, *advertised(good, timeout)),
         warnings=tuple(topics.warnings),
         notes=(brokers, *topics.notes),
