@@ -12,10 +12,12 @@ import logging
 import os
 import queue
 import threading
-from collections.abc import Collection, Iterator
+import time
+from collections.abc import Callable, Collection, Iterator
 from typing import TextIO
 
 from consumer import settings
+from consumer.ops.limiter import Limiter
 from consumer.ops.log_format import ConsoleFormatter, Formatter, JsonFormatter
 
 _CAPACITY = 2_000  # lines of a few hundred bytes; a burst of tracebacks still fits into 20 MB
@@ -103,22 +105,49 @@ def _write_through(stream: TextIO, text: str) -> None:
         data = data[os.write(descriptor, data) :]
 
 
-class _ClientFilter(logging.Filter):
-    """Gives librdkafka's lines our shape: a constant message, what it said in fields."""
+class ClientFilter(logging.Filter):
+    """Gives librdkafka's lines our shape: a constant message, what it said in fields.
+
+    While a broker is away each of its threads complains many times a second: of those complaints one in
+    ten seconds passes, with the number held back.
+    """
+
+    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
+        super().__init__()
+        self._limiter = Limiter()
+        self._now = now
 
     def filter(self, record: logging.LogRecord) -> bool:
-        parts = record.args if isinstance(record.args, tuple) else ()
-        facility, said = (parts[0], parts[-1]) if len(parts) > 1 else ("", record.getMessage())
+        facility, client, said = _client_words(record)
+        held_back = self._held_back(record.levelno, f"{client} {facility} {_thread(said)}")
+        if held_back is None:
+            return False
         record.msg, record.args = "the Kafka client says", ()
-        record.__dict__.update(action="librdkafka", facility=facility, said=said)
+        fields = {"facility": facility, "client": client, "said": said, "held_back": held_back}
+        record.__dict__.update(action="librdkafka", **fields)
         return True
+
+    def _held_back(self, level: int, kind: str) -> int | None:
+        return self._limiter.passes(kind, self._now()) if level > logging.DEBUG else 0
+
+
+def _client_words(record: logging.LogRecord) -> tuple[str, str, str]:
+    match record.args:
+        case (facility, client, said):
+            return str(facility), str(client), str(said)
+    return "", "", record.getMessage()
+
+
+def _thread(said: str) -> str:
+    """`[thrd:broker:9092/1]`, one of a few; anything else that a line begins with may be one of many."""
+    return said.partition("]:")[0][:100] if said.startswith("[thrd:") else ""
 
 
 def client_logger() -> logging.Logger:
     """What belongs in the client's `logger` configuration key."""
     logger = logging.getLogger(CLIENT_LOGGER)
-    if not any(isinstance(f, _ClientFilter) for f in logger.filters):
-        logger.addFilter(_ClientFilter())
+    if not any(isinstance(f, ClientFilter) for f in logger.filters):
+        logger.addFilter(ClientFilter())
     return logger
 
 

@@ -27,6 +27,8 @@ from consumer.ops.partitions import PartitionCollector
 from consumer.ports import Observer, Scorer
 from consumer.records import Empty, MicroBatch, Output, Position, Rejection, Score, TopicPartition
 
+_OUTCOMES: dict[type, str] = {Score: "scored", Empty: "empty", Rejection: "dead_letter"}
+
 
 class Process(NamedTuple):
     """What metrics ask of the rest of the process. `wall_clock`: seconds since the epoch."""
@@ -114,12 +116,14 @@ class Metrics(Observer):
         self._stage.labels("publish").observe(seconds)
         self._latency.observe(_ages(outputs, self._process.wall_clock()))
         verdicts = [output.verdict for output in outputs]
-        for outcome, count in Tally(map(_outcome, verdicts)).items():
-            self._records.labels(outcome).inc(count)
-        self._anomalies.inc(sum(isinstance(v, Score) and v.is_anomaly for v in verdicts))
-        reasons = Tally(v.reason.value for v in verdicts if isinstance(v, Rejection))
-        for reason, count in reasons.items():
-            self._dead_letters.labels(reason).inc(count)
+        kinds = Tally(map(type, verdicts))
+        for kind, count in kinds.items():
+            self._records.labels(_OUTCOMES[kind]).inc(count)
+        if Score in kinds:
+            self._anomalies.inc(sum(v.is_anomaly for v in verdicts if type(v) is Score))
+        if Rejection in kinds:
+            for reason, count in Tally(v.reason for v in verdicts if type(v) is Rejection).items():
+                self._dead_letters.labels(reason.value).inc(count)
 
     def send_failed(self, records: int, why: str) -> None:
         self._send_failures.labels(self._why_failed.label(why)).inc()
@@ -190,14 +194,7 @@ def _histogram(registry: CollectorRegistry, d: Definition) -> Histogram:
     return made
 
 
-def _outcome(verdict: object) -> str:
-    if isinstance(verdict, Rejection):
-        return "dead_letter"
-    return "empty" if isinstance(verdict, Empty) else "scored"
-
-
 def _ages(outputs: Sequence[Output], wall_now: float) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
     """Seconds since each record's timestamp, never below 0; records without one are left out."""
-    stamps = [o.entry.record.timestamp for o in outputs]
-    known = np.asarray([s for s in stamps if s is not None], np.float64)
-    return np.maximum(0.0, wall_now - known / 1_000.0)
+    stamps = [s for o in outputs if (s := o.entry.record.timestamp) is not None]
+    return np.maximum(0.0, wall_now - np.asarray(stamps, np.float64) / 1_000.0)

@@ -16,7 +16,7 @@ import pytest
 
 from consumer import settings
 from consumer.ops.log_format import ConsoleFormatter, Formatter, JsonFormatter, escaped
-from consumer.ops.logs import LogWriter, client_logger, logging_to
+from consumer.ops.logs import ClientFilter, LogWriter, client_logger, logging_to
 
 log = logging.getLogger("consumer.test")
 CANARY = "hunter2-canary"
@@ -217,14 +217,35 @@ def test_auto_is_json_unless_the_stream_is_a_terminal() -> None:
     assert "INFO    told  action=test" in terminal.getvalue()
 
 
+def client_record(level: int, said: str, facility: str = "FAIL") -> logging.LogRecord:
+    """As the client makes them."""
+    args = (facility, "rdkafka#consumer-1", said)
+    return logging.LogRecord("consumer.librdkafka", level, "", 0, "%s [%s] %s", args, None)
+
+
 def test_the_clients_lines_get_a_constant_message_and_its_words_in_fields() -> None:
     with logged("json") as out:
-        client_logger().log(logging.WARNING, "%s [%s] %s", "FAIL", "rdkafka#consumer-1", "connection refused")
+        client_logger().handle(client_record(logging.WARNING, "[thrd:b1]: connection refused"))
         client_logger().warning("without parts")
     first, second = out.objects
     assert first["message"] == second["message"] == "the Kafka client says"
-    assert (first["facility"], first["said"]) == ("FAIL", "connection refused")
+    assert (first["facility"], first["said"]) == ("FAIL", "[thrd:b1]: connection refused")
     assert second["said"] == "without parts"
+
+
+def test_of_the_clients_complaints_about_one_broker_one_in_ten_seconds_passes() -> None:
+    time = 0.0
+    said = ClientFilter(now=lambda: time)
+    passed = []
+    for _ in range(21):
+        complaint = client_record(logging.ERROR, f"[thrd:b1]: Connect failed after {time} s")
+        if said.filter(complaint):
+            passed.append(vars(complaint)["held_back"])
+        time += 1.0
+    assert passed == [0, 9, 9]
+    assert said.filter(client_record(logging.ERROR, "[thrd:b2]: Connect failed"))
+    assert said.filter(client_record(logging.ERROR, "[thrd:b1]: other", facility="AUTH"))
+    assert all(said.filter(client_record(logging.DEBUG, "[thrd:b1]: detail")) for _ in range(5))
 
 
 def test_logging_is_as_before_afterwards() -> None:

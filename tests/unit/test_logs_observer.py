@@ -8,7 +8,8 @@ from collections.abc import Callable
 import pytest
 
 from consumer.ops.fan_out import EVENTS, FanOut
-from consumer.ops.log_observer import Limiter, LogObserver
+from consumer.ops.limiter import Limiter
+from consumer.ops.log_observer import LogObserver
 from consumer.ports import Observer
 from consumer.records import ClosedBy, Entry, Event, MicroBatch, Output, Record, Score, TopicPartition
 
