@@ -77,7 +77,9 @@ def not_reached(answer: Answer) -> str:
     """The line for an address that does not answer, with the fix that its reason suggests."""
     why = answer.why.lower()
     fix = "start the broker there or correct the address"
-    if "authenticat" in why or "sasl" in why:
+    if "oauthbearer" in why:
+        fix = "check kafka.oauth_token_url, oauth_client_id and oauth_client_secret_file"
+    elif "authenticat" in why or "sasl" in why:
         fix = "check kafka.security_protocol, sasl_mechanism, sasl_username and sasl_password_file"
     elif "ssl" in why or "certificate" in why:
         fix = "check kafka.security_protocol and kafka.ssl_ca_location"

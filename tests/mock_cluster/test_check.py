@@ -132,6 +132,7 @@ def test_an_advertised_address_that_nobody_can_reach_is_told_apart(
     ("why", "fix"),
     [
         ("SASL authentication error: Authentication failed", "sasl_password_file"),
+        ("Failed to acquire SASL OAUTHBEARER token: timed out", "oauth_token_url"),
         ("SSL handshake failed: certificate verify failed", "kafka.ssl_ca_location"),
         ("Disconnected: connection closed by peer", "kafka.security_protocol"),
         ("Connect failed: Connection refused", "start the broker"),
