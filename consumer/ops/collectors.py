@@ -16,13 +16,15 @@ from consumer.ops import catalogue as c
 from consumer.ops.catalogue import Definition
 from consumer.ports import ModelInfo, ScorerStats
 
-_CODE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_CODE = re.compile(r"(?<![A-Za-z0-9_])_?[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+(?![A-Za-z0-9_])")
+_WORDS = re.compile(r"[A-Za-z]+")
+_LOOKED_AT = 500  # characters of a text in which its code is looked for
 
 
 class Bounded:
-    """Turns free text into one of at most `limit` label values: its first word, or `other`.
+    """Turns free text into one of at most `limit` label values, and `other` beyond them.
 
-    Client errors begin with their code (`REQUEST_TIMED_OUT`), so the first word is what one filters by.
+    A client's error code (`REQUEST_TIMED_OUT`) where the text holds one, else its first words.
     """
 
     def __init__(self, limit: int = 32) -> None:
@@ -30,12 +32,13 @@ class Bounded:
         self._seen: set[str] = set()
 
     def label(self, text: str) -> str:
-        found = _CODE.search(text[:200])
-        word = found.group()[:64] if found else "other"
-        if word not in self._seen and len(self._seen) >= self._limit:
+        found = _CODE.search(text[:_LOOKED_AT])
+        label = found.group() if found else "_".join(_WORDS.findall(text[:_LOOKED_AT])[:4]).lower()
+        label = label[:64] or "other"
+        if label not in self._seen and len(self._seen) >= self._limit:
             return "other"
-        self._seen.add(word)
-        return word
+        self._seen.add(label)
+        return label
 
 
 def gauge(definition: Definition, samples: Iterable[tuple[Sequence[str], float]]) -> Metric:

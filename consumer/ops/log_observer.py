@@ -9,6 +9,8 @@ from consumer.ops.limiter import Limiter
 from consumer.ports import Observer
 from consumer.records import MicroBatch, Output, TopicPartition
 
+__all__ = ["Limiter", "LogObserver"]
+
 _log = logging.getLogger("consumer.pipeline")
 _NAMED = 20  # partitions that one line names
 

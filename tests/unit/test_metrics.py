@@ -260,20 +260,33 @@ def test_frequent_samples_keep_their_oldest_and_their_newest() -> None:
     assert len(history) <= 14
 
 
-def test_reasons_are_cut_down_to_their_code_and_their_number_is_bounded() -> None:
-    bounded = Bounded(limit=3)
-    assert bounded.label("ILLEGAL_GENERATION: Broker: specified group generation id") == "ILLEGAL_GENERATION"
-    labels = {bounded.label(f"E{i} happened") for i in range(1_000)}
-    assert labels == {"E0", "E1", "other"}
-    assert bounded.label("") == "other"
-    assert bounded.label("E0 again") == "E0"
+@pytest.mark.parametrize(
+    ("text", "label"),
+    [
+        ("ILLEGAL_GENERATION: Broker: specified group generation id", "ILLEGAL_GENERATION"),
+        ("12 records were not acknowledged: _MSG_TIMED_OUT (12)", "_MSG_TIMED_OUT"),
+        ("the group moved on", "the_group_moved_on"),
+        ("10.0.0.7:9092 went away after 31 ms", "went_away_after_ms"),
+        ("", "other"),
+        ("\x1b[2J", "j"),
+    ],
+)
+def test_a_reason_is_cut_down_to_its_code_or_its_first_words(text: str, label: str) -> None:
+    assert Bounded().label(text) == label
+
+
+def test_the_number_of_reasons_is_bounded() -> None:
+    bounded = Bounded(limit=2)
+    labels = [bounded.label(f"CODE_{i} happened") for i in range(1_000)]
+    assert set(labels) == {"CODE_0", "CODE_1", "other"}
+    assert bounded.label("CODE_0 again") == "CODE_0"
 
 
 def test_a_thousand_different_failures_make_a_bounded_number_of_series() -> None:
     metrics, registry = made()
     for i in range(1_000):
-        metrics.send_failed(2, f"why_{i} it failed")
-        metrics.commit_refused(1, f"why_{i} it was refused")
+        metrics.send_failed(2, f"WHY_{i} it failed")
+        metrics.commit_refused(1, f"WHY_{i} it was refused")
     for name in ("consumer_send_failures_total", "consumer_partition_commits_refused_total"):
         assert len(labels_of(registry, name)) <= 33
     assert value(registry, "consumer_records_sent_again_total") == 2_000
