@@ -1,0 +1,107 @@
+"""Replicas of `consumer run` as processes of their own."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from consumer.errors import ConsumerError
+
+_STOP_SECONDS: Final = 30.0
+_TAIL_LINES: Final = 12
+
+
+class _LogLine(msgspec.Struct, frozen=True):
+    """What is read of a replica's log."""
+
+    action: str = ""
+
+
+class Replica:
+    """One running `consumer run`; what it logs goes to `log`."""
+
+    def __init__(self, number: int, variables: Mapping[str, str], folder: Path) -> None:
+        self.number: Final = number
+        self.log: Final = folder / f"replica-{number}.log"
+        with self.log.open("wb") as sink:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "consumer", "run"],
+                env=_environment(variables),
+                stdin=subprocess.DEVNULL,
+                stdout=sink,
+                stderr=sink,
+            )
+
+    def actions(self) -> list[str]:
+        """The actions that it logged so far."""
+        return [_action(line) for line in self.log.read_bytes().splitlines()]
+
+    def running(self) -> bool:
+        return self._process.poll() is None
+
+    def ask_to_stop(self) -> None:
+        """SIGTERM: finish and commit what is under way."""
+        if self.running():
+            self._process.send_signal(signal.SIGTERM)
+
+    def ended(self, seconds: float) -> int:
+        """Its exit code; killed when it takes longer than `seconds`."""
+        try:
+            return self._process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            return self._process.wait()
+
+    def tail(self) -> str:
+        """The last lines of its log."""
+        lines = self.log.read_text("utf-8", "replace").splitlines()[-_TAIL_LINES:]
+        return "\n".join([f"replica {self.number} said last:", *lines])
+
+
+@contextlib.contextmanager
+def replicas(count: int, variables: Mapping[str, str], folder: Path) -> Iterator[list[Replica]]:
+    """`count` replicas for as long as the block lasts; none is left behind, whatever happens in it."""
+    started: list[Replica] = []
+    try:
+        for number in range(1, count + 1):
+            started.append(Replica(number, variables, folder))  # noqa: PERF401 - kept when the next fails
+        yield started
+    finally:
+        stop(started)
+
+
+def stop(started: Sequence[Replica]) -> list[int]:
+    """Ask all to stop, wait for all, return their exit codes. Harmless for those that have ended."""
+    for replica in started:
+        replica.ask_to_stop()
+    deadline = time.monotonic() + _STOP_SECONDS
+    return [replica.ended(max(0.1, deadline - time.monotonic())) for replica in started]
+
+
+def require_alive(started: Sequence[Replica]) -> None:
+    """Raises ConsumerError with the last words of one that ended by itself."""
+    for replica in started:
+        if not replica.running():
+            raise ConsumerError(f"replica {replica.number} ended by itself\n{replica.tail()}")
+
+
+def _environment(variables: Mapping[str, str]) -> dict[str, str]:
+    """Ours without its settings: a demonstration must not depend on what is configured here."""
+    inherited = {name: text for name, text in os.environ.items() if not name.startswith("CONSUMER_")}
+    return {**inherited, **variables}
+
+
+def _action(line: bytes) -> str:
+    try:
+        return msgspec.json.decode(line, type=_LogLine).action
+    except msgspec.MsgspecError:
+        return ""

@@ -1,0 +1,102 @@
+"""The demonstration with generated logs: labels at hand, so it ends with how much was found."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+from consumer.demo import report
+from consumer.demo.account import account
+from consumer.demo.baselines import length_alone, level_alone
+from consumer.demo.budget import placed, require_fit
+from consumer.demo.evaluation import Judged, unseen
+from consumer.demo.generator import generate
+from consumer.demo.labels import Kind, Labelled
+from consumer.demo.pool import POOL_SEEDS, pool_records, pool_templates
+from consumer.demo.screen import Screen
+from consumer.demo.subscriber import DeadLetter, Result
+from consumer.demo.transit import Asked, Output, Passed, through_kafka
+from consumer.errors import Misconfigured
+from consumer.normalize import Normalizer
+
+_TOP: Final = 12
+_BASELINE_FLEETS: Final = range(POOL_SEEDS.start, POOL_SEEDS.start + 3)
+_BASELINE_RECORDS: Final = 1_000
+
+
+def run_generated(seed: int, records: int, replicas: int, screen: Screen) -> int:
+    """Exit code: 0 when every produced record has exactly one output record, else 1. Raises
+    Misconfigured for a seed that the model was fitted on, and for more records than fit."""
+    if seed in POOL_SEEDS:
+        raise Misconfigured([f"--seed {seed}: the demo model was fitted on it; take another one"])
+    labelled = list(generate(seed, records))
+    sent = placed((each.key, each.value) for each in labelled)
+    require_fit(sent)
+    screen.say(f"{records:,} labelled log records of a fleet drawn from seed {seed}; the labels stay here")
+    passed = through_kafka(Asked(sent, "demo", replicas, threads_each(replicas)), screen)
+    screen.say(f"{records / passed.seconds:,.0f} records/s through {replicas} replicas")
+    return _report(labelled, passed, screen)
+
+
+def threads_each(replicas: int) -> int:
+    """Replicas on one machine share its cores."""
+    return max(1, (os.cpu_count() or 1) // replicas)
+
+
+def judge(labelled: Sequence[Labelled], passed: Passed) -> list[Judged]:
+    """What came out for each record, beside what it is. A record without output counts as not flagged."""
+    normalizer = Normalizer()
+    return [
+        _judged(each, identity, passed.outputs.get(identity), normalizer)
+        for each, identity in zip(labelled, passed.ids, strict=True)
+    ]
+
+
+def top(outputs: Iterable[Sequence[Output]], count: int) -> tuple[list[Result], int]:
+    """The `count` oddest anomalies, each text once, and how many different texts were flagged."""
+    normalizer = Normalizer()
+    flagged = [o for each in outputs for o in each[:1] if isinstance(o, Result) and o.is_anomaly]
+    flagged.sort(key=lambda result: -result.score)
+    once = {normalizer.model_input(r.level, r.message): r for r in reversed(flagged)}
+    different = sorted(once.values(), key=lambda result: -result.score)
+    return different[:count], len(different)
+
+
+def _judged(
+    each: Labelled, identity: str, outputs: Sequence[Output] | None, normalizer: Normalizer
+) -> Judged:
+    first = outputs[0] if outputs else None
+    if isinstance(first, Result) and first.outcome == "scored":
+        item = normalizer.model_input(first.level, first.message)
+        return Judged(each.truth, item, first.is_anomaly, first.known)
+    return Judged(each.truth, identity, isinstance(first, DeadLetter))
+
+
+def _report(labelled: Sequence[Labelled], passed: Passed, screen: Screen) -> int:
+    judged = judge(labelled, passed)
+    results, flagged = top(passed.outputs.values(), _TOP)
+    report.show_top(screen, results, _notes(labelled, passed.ids), flagged)
+    report.show_kinds(screen, judged)
+    report.show_false_alarms(screen, judged)
+    report.show_unseen(screen, unseen(judged, pool_templates()))
+    normal = [each.truth for each in pool_records(_BASELINE_FLEETS, _BASELINE_RECORDS)]
+    measures = {"level only": level_alone(normal), "length only": length_alone(normal)}
+    report.show_baselines(screen, judged, measures)
+    return finish(passed, screen, judged)
+
+
+def finish(passed: Passed, screen: Screen, judged: Sequence[Judged] = ()) -> int:
+    """The account and the exit code."""
+    found = account(passed.ids, passed.outputs)
+    report.show_account(screen, found, passed.forgotten)
+    exact = found.exact and not passed.forgotten and not any(passed.exit_codes)
+    if any(passed.exit_codes):
+        screen.say(f"  replicas ended with exit codes {', '.join(map(str, passed.exit_codes))}")
+    report.show_verdict(screen, exact, judged)
+    return 0 if exact else 1
+
+
+def _notes(labelled: Sequence[Labelled], ids: Sequence[str]) -> Mapping[str, str]:
+    kinds = zip(ids, (each.truth.kind for each in labelled), strict=True)
+    return {identity: "false alarm" if kind is Kind.NORMAL else kind.value for identity, kind in kinds}
