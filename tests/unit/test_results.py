@@ -200,12 +200,13 @@ def test_flags_of_the_text_are_carried() -> None:
 def test_spans_index_the_original_of_a_cut_text_and_its_message_is_a_prefix_of_that() -> None:
     original = "abcdefghij"
     event = Event("abcij", truncated=True, cut=(3, 8))
-    tokens = (Token("b", 1, 2, 1.0), Token("i", 3, 4, 1.0), Token("j", 4, 5, 1.0), Token("ci", 2, 4, 1.0))
+    tokens = (Token("b", 1, 2, 1.0), Token("i", 3, 4, 1.0), Token("j", 4, 5, 1.0), Token("c", 2, 3, 1.0))
+    tokens += (Token("ci", 2, 4, 1.0),)
     shown = result(event=event, verdict=change(SCORE, tokens=tokens))
     assert original.startswith(shown["message"])
     assert (shown["message"], shown["message_truncated"], shown["truncated"]) == ("abc", True, True)
-    assert [original[token["start"] : token["end"]] for token in shown["tokens"][:3]] == ["b", "i", "j"]
-    across = shown["tokens"][3]
+    assert [original[token["start"] : token["end"]] for token in shown["tokens"][:4]] == list("bijc")
+    across = shown["tokens"][4]
     assert original[across["start"] : across["end"]] == "cdefghi"
 
 
