@@ -16,9 +16,9 @@ PACKAGE = ROOT / "consumer"
 LEVELS = {
     0: ["errors", "records"],
     1: [
-        "batcher", "calibration", "codec", "headers", "limits", "loading", "masking", "masks", "normalize",
-        "offsets", "packing", "partitioner", "results", "settings", "settings_docs", "settings_keys",
-        "settings_refused", "settings_rules", "settings_sources",
+        "batcher", "calibration", "codec", "headers", "limits", "lines", "loading", "masking", "masks",
+        "normalize", "offsets", "packing", "partitioner", "results", "settings", "settings_docs",
+        "settings_keys", "settings_refused", "settings_rules", "settings_sources",
     ],
     2: ["ports"],
     3: ["dead_letters", "encode", "flight", "isolation", "pipeline"],
