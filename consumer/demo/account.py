@@ -7,9 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from consumer.demo.subscriber import DeadLetter, Result
-
-Output = Result | DeadLetter
+from consumer.demo.outputs import Output, Result
 
 
 class Account(msgspec.Struct, frozen=True):

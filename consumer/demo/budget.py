@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
-from consumer.demo.cluster import PARTITION_BYTES
 from consumer.errors import Misconfigured
 from consumer.partitioner import output_partition
 
+PARTITION_BYTES: Final = 5 * 1024 * 1024
 PARTITIONS: Final = 12
 ROOM: Final = PARTITION_BYTES * 9 // 10
 MAX_MESSAGE_CHARS: Final = 2_000  # what a result of the demo repeats of a message

@@ -21,9 +21,6 @@ import confluent_kafka
 
 from consumer.errors import ConsumerError, Misconfigured
 
-PARTITION_BYTES: Final = 5 * 1024 * 1024
-"""What a partition of the in-process cluster remembers; older records vanish without a sign."""
-
 ALL_BROKERS: Final = -1
 
 _PRODUCER: Final = 0  # rd_kafka_type_t

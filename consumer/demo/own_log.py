@@ -11,7 +11,8 @@ from typing import Final
 from consumer.demo import report
 from consumer.demo.budget import Sent, fitting, placed
 from consumer.demo.fitting import run_fit
-from consumer.demo.runner import finish, threads_each, top
+from consumer.demo.judging import top
+from consumer.demo.runner import finish, threads_each
 from consumer.demo.screen import Screen
 from consumer.demo.transit import Asked, through_kafka
 from consumer.errors import ConsumerError, Misconfigured

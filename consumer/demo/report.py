@@ -18,8 +18,8 @@ from consumer.demo.evaluation import (
     score_of,
 )
 from consumer.demo.labels import COVERED, NOT_COVERED, Kind
+from consumer.demo.outputs import Result
 from consumer.demo.screen import Screen, printable
-from consumer.demo.subscriber import Result
 
 _WIDTH: Final = 150  # characters of a message that are shown
 

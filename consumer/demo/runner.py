@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from consumer.demo import report
@@ -12,13 +12,12 @@ from consumer.demo.baselines import length_alone, level_alone
 from consumer.demo.budget import placed, require_fit
 from consumer.demo.evaluation import Judged, unseen
 from consumer.demo.generator import generate
+from consumer.demo.judging import judge, top
 from consumer.demo.labels import Kind, Labelled
 from consumer.demo.pool import POOL_SEEDS, pool_records, pool_templates
 from consumer.demo.screen import Screen
-from consumer.demo.subscriber import DeadLetter, Result
-from consumer.demo.transit import Asked, Output, Passed, through_kafka
+from consumer.demo.transit import Asked, Passed, through_kafka
 from consumer.errors import Misconfigured
-from consumer.normalize import Normalizer
 
 _TOP: Final = 12
 _BASELINE_FLEETS: Final = range(POOL_SEEDS.start, POOL_SEEDS.start + 3)
@@ -44,37 +43,8 @@ def threads_each(replicas: int) -> int:
     return max(1, (os.cpu_count() or 1) // replicas)
 
 
-def judge(labelled: Sequence[Labelled], passed: Passed) -> list[Judged]:
-    """What came out for each record, beside what it is. A record without output counts as not flagged."""
-    normalizer = Normalizer()
-    return [
-        _judged(each, identity, passed.outputs.get(identity), normalizer)
-        for each, identity in zip(labelled, passed.ids, strict=True)
-    ]
-
-
-def top(outputs: Iterable[Sequence[Output]], count: int) -> tuple[list[Result], int]:
-    """The `count` oddest anomalies, each text once, and how many different texts were flagged."""
-    normalizer = Normalizer()
-    flagged = [o for each in outputs for o in each[:1] if isinstance(o, Result) and o.is_anomaly]
-    flagged.sort(key=lambda result: -result.score)
-    once = {normalizer.model_input(r.level, r.message): r for r in reversed(flagged)}
-    different = sorted(once.values(), key=lambda result: -result.score)
-    return different[:count], len(different)
-
-
-def _judged(
-    each: Labelled, identity: str, outputs: Sequence[Output] | None, normalizer: Normalizer
-) -> Judged:
-    first = outputs[0] if outputs else None
-    if isinstance(first, Result) and first.outcome == "scored":
-        item = normalizer.model_input(first.level, first.message)
-        return Judged(each.truth, item, first.is_anomaly, first.known)
-    return Judged(each.truth, identity, isinstance(first, DeadLetter))
-
-
 def _report(labelled: Sequence[Labelled], passed: Passed, screen: Screen) -> int:
-    judged = judge(labelled, passed)
+    judged = judge(labelled, passed.ids, passed.outputs)
     results, flagged = top(passed.outputs.values(), _TOP)
     report.show_top(screen, results, _notes(labelled, passed.ids), flagged)
     report.show_kinds(screen, judged)

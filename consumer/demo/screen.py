@@ -37,8 +37,9 @@ class Screen:
 
     def marked(self, message: str, spans: Sequence[tuple[int, int]], width: int) -> Text:
         """The message in one safe line of at most `width` characters, the spans (ascending) set off:
-        in colour on a terminal, between » and « elsewhere."""
-        text, end = Text(), 0
+        in colour on a terminal, between » and « elsewhere. A long message begins near the first span."""
+        end = max(0, spans[0][0] - width // 3) if spans and len(message) > width else 0
+        text = Text("…" if end else "")
         for start, stop in spans:
             if start < end:
                 continue

@@ -3,49 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
-from typing import Final, Literal
+from typing import Final
 
 import msgspec
 from confluent_kafka import Consumer, Message, TopicPartition
 
+from consumer.demo.outputs import DeadLetter, Output, Result
 from consumer.errors import ConsumerError
 
 _BATCH: Final = 2_000
 _ANSWER: Final = 10.0  # seconds that a question to the in-process cluster may take
-
-
-class Token(msgspec.Struct, frozen=True):
-    """Characters [start, end) of the message that surprised the model."""
-
-    start: int
-    end: int
-    surprisal: float
-
-
-class Result(msgspec.Struct, frozen=True):
-    """What is used of a result. schemas/result.schema.json has the rest."""
-
-    id: str
-    outcome: Literal["scored", "empty", "duplicate"]
-    score: float = 0.0
-    is_anomaly: bool = False
-    threshold: float = 0.0
-    parts: Mapping[str, float | None] = {}
-    message: str = ""
-    level: str | None = None
-    tokens: tuple[Token, ...] = ()
-
-    @property
-    def known(self) -> bool:
-        """The model saw this text in fitting: no part has an opinion of its own on it."""
-        return self.outcome == "scored" and all(value is None for value in self.parts.values())
-
-
-class DeadLetter(msgspec.Struct, frozen=True):
-    id: str
-    reason: str
-    value: bytes = b""
 
 
 class Subscriber:
@@ -65,7 +32,7 @@ class Subscriber:
         )
         self._consumer.subscribe([results, dead_letters])
 
-    def read(self, timeout: float) -> list[Result | DeadLetter]:
+    def read(self, timeout: float) -> list[Output]:
         """What arrived within `timeout` seconds; at once when something is waiting."""
         first = self._consumer.poll(timeout)
         if first is None:
@@ -95,7 +62,7 @@ class Subscriber:
         topics = self._consumer.list_topics(timeout=_ANSWER).topics
         return [TopicPartition(name, p) for name in self._topics for p in topics[name].partitions]
 
-    def _decoded(self, message: Message) -> Result | DeadLetter:
+    def _decoded(self, message: Message) -> Output:
         if message.topic() == self._results:
             return msgspec.json.decode(message.value() or b"", type=Result)
         headers = dict(message.headers() or ())
@@ -114,7 +81,7 @@ def _is_record(message: Message) -> bool:
     return error is None
 
 
-def drain(subscriber: Subscriber, seconds: float) -> list[Result | DeadLetter]:
+def drain(subscriber: Subscriber, seconds: float) -> list[Output]:
     """Everything up to the present end of both topics. Raises ConsumerError after `seconds`."""
     deadline = time.monotonic() + seconds
     found = subscriber.read(0.2)

@@ -14,9 +14,10 @@ from confluent_kafka import KafkaError, Message, Producer
 
 from consumer.demo.budget import MAX_MESSAGE_CHARS, PARTITIONS, Sent
 from consumer.demo.cluster import InProcessCluster
+from consumer.demo.outputs import Output
 from consumer.demo.replicas import Replica, replicas, require_alive, stop
 from consumer.demo.screen import Screen, Update
-from consumer.demo.subscriber import DeadLetter, Result, Subscriber, drain
+from consumer.demo.subscriber import Subscriber, drain
 from consumer.errors import ConsumerError
 
 INPUT: Final = "events"
@@ -28,8 +29,6 @@ _START_SECONDS: Final = 120.0
 _IDLE_SECONDS: Final = 60.0  # without any output: something is wrong
 _DRAIN_SECONDS: Final = 30.0
 _SLICE: Final = 200  # records produced between two looks at the results
-
-Output = Result | DeadLetter
 
 
 class Asked(msgspec.Struct, frozen=True):
