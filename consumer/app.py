@@ -54,7 +54,7 @@ def build_ports(
         source=KafkaSource(settings, observer, client_logger()),
         codec=EventCodec(settings.input, keep_document=settings.output.include == "event"),
         scorer=Isolating(scorer, settings.scoring.max_failures),
-        sink=KafkaSink(settings, outgoings, client_logger()),
+        sink=KafkaSink(settings, outgoings, client_logger(), observer),
         observer=observer,
         clock=SystemClock(),
     )

@@ -12,6 +12,7 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer
 from consumer.errors import Fatal, Infrastructure
 from consumer.kafka.config import make_client, producer_config
 from consumer.kafka.messages import Outgoing, Outgoings
+from consumer.ports import Observer
 from consumer.records import Output, Reason, Rejection, TopicPartition
 from consumer.settings import Settings
 
@@ -31,9 +32,13 @@ class KafkaSink:
     dead: the next call of any kind raises Fatal.
     """
 
-    def __init__(self, settings: Settings, outgoings: Outgoings, logger: Any = None) -> None:
+    def __init__(
+        self, settings: Settings, outgoings: Outgoings, logger: Any = None, observer: Observer | None = None
+    ) -> None:
         options = {} if logger is None else {"logger": logger}
-        self._producer: Producer = make_client(Producer, producer_config(settings), settings, **options)
+        config = producer_config(settings) | {"error_cb": self._on_error}
+        self._observer = observer or Observer()
+        self._producer: Producer = make_client(Producer, config, settings, **options)
         self._outgoings = outgoings
         self._outbox: deque[tuple[Outgoing, _Receipt]] = deque()
         self._open: deque[_Receipt] = deque()
@@ -98,6 +103,12 @@ class KafkaSink:
             self._dead = self._dead or _broken(str(error))
         if error.code() in _MISPLACED:
             self._moved = True
+
+    def _on_error(self, error: KafkaError) -> None:
+        """Called by the client inside poll. While a full batch waits for acknowledgements the source is
+        not polled, so an outage must be told from here; the source tells when it is over."""
+        if error.code() == KafkaError._ALL_BROKERS_DOWN:
+            self._observer.trouble("brokers", f"{error.name()}: {error.str()}")
 
     # ---------------------------------------------------------------- the client's queue
 
