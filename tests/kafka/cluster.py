@@ -98,7 +98,7 @@ class Cluster:
         """SIGTERM and wait."""
         self._end(signal.SIGTERM, numbers)
 
-    def wait_ready(self, timeout: float = 60.0) -> None:
+    def wait_ready(self, timeout: float = 120.0) -> None:
         """Block until every broker that was started is in the metadata."""
         admin = AdminClient({"bootstrap.servers": self.bootstrap, "log_level": 0})
         want = len(self._running)
@@ -124,6 +124,7 @@ class Cluster:
 
     def _java(self, node: Node) -> list[str]:
         return [
+            *dying_with_parent(),
             "java",
             "-Xms256m",
             "-Xmx512m",
@@ -172,6 +173,11 @@ class ExternalCluster:
 
 
 AnyCluster = Cluster | ExternalCluster
+
+
+def dying_with_parent() -> list[str]:
+    """What to put before a command so that it does not outlive a test run that is killed; Linux only."""
+    return ["setpriv", "--pdeathsig", "KILL", "--"] if shutil.which("setpriv") else []
 
 
 def free_ports(count: int) -> list[int]:

@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.kafka.cluster import free_ports
+from tests.kafka.cluster import dying_with_parent, free_ports
 from tests.kafka.eventlog import read_happenings
 from tests.kafka.history import Action, Happening
 
@@ -66,7 +66,7 @@ class Deployment(NamedTuple):
             "CONSUMER_TEST_SCORE_SECONDS": str(score_seconds),
         }
         with (self.home / f"{name}.log").open("wb") as log:
-            command = [sys.executable, *program, "run", *arguments]
+            command = [*dying_with_parent(), sys.executable, *program, "run", *arguments]
             process = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=log, stderr=log)
         return Replica(name, process, self.home, port)
 

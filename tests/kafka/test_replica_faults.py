@@ -91,10 +91,9 @@ def test_every_replica_that_was_not_killed_owned_partitions_and_gave_them_back(l
 def test_nothing_is_lost_when_a_working_replica_is_killed(scenario: Scenario, assignor: str) -> None:
     heartbeat = {"kafka__consumer": ""} if assignor == "consumer" else {}
     scenario.prepare(kafka__assignor=assignor, **heartbeat)
-    feeder = scenario.feed(list(normal(20_000, SEED + 1)), 3_000)
+    scenario.feed(list(normal(20_000, SEED + 1)), 3_000)
     staying, doomed = scenario.start("staying"), scenario.start("doomed", score_seconds=0.02)
-    eventually("both work", lambda: staying.polled() and doomed.polled(), 60)
-    eventually("a fifth is sent", lambda: len(feeder.sent) > 4_000, 60)
+    eventually("both work", lambda: staying.polled() and doomed.polled() > 500, 60)
     doomed.kill()
     joined = scenario.start("joined")
     scenario.until_committed()
