@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from random import Random
 from typing import Final
 
@@ -21,7 +22,7 @@ def known(fleet: Fleet, rng: Random, *, words: int = 1, leveled: bool = False) -
     fit = [
         t
         for t in fleet.templates()
-        if len(_WORD.findall(_shown(t))) >= words and (t.level != "-" or not leveled) and "\n" not in t.text
+        if _words_of(t.text) >= words and (t.level != "-" or not leveled) and "\n" not in t.text
     ]
     return rng.choice(fit)
 
@@ -76,8 +77,10 @@ def malformed(value: bytes, rng: Random) -> bytes:
     return rng.choice((_cut, _unquoted, _not_utf8, _without_message, _message_is_number))(value, rng)
 
 
-def _shown(template: Template) -> str:
-    return filled(template.text, _Blank())
+@lru_cache(maxsize=2_000)
+def _words_of(text: str) -> int:
+    """How many words a template brings itself."""
+    return len(_WORD.findall(filled(text, _Blank())))
 
 
 class _Blank:

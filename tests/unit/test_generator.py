@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from functools import lru_cache
 from itertools import islice
 
 import pytest
@@ -22,6 +23,7 @@ from consumer.settings import Input
 SEEDS = (1, 2, 3)
 
 
+@lru_cache(maxsize=32)
 def run(seed: int, records: int = 2_000) -> list[Labelled]:
     return list(generate(seed, records))
 
@@ -35,7 +37,7 @@ def templates(records: list[Labelled]) -> set[str]:
 
 
 def test_the_same_seed_gives_the_same_records_byte_for_byte() -> None:
-    assert run(5) == run(5)
+    assert run(5) == list(generate(5, 2_000))
 
 
 def test_another_seed_changes_the_wording_and_not_only_the_numbers() -> None:
