@@ -178,8 +178,10 @@ def _skeleton(value: bytes) -> bytes:
     Without escaped backslashes and then escaped quotes, every quote left begins or ends a string;
     taking out two neighbours leaves the parity of all others as it was.
     """
-    bare = value.replace(b"\\\\", b"").replace(b'\\"', b"").translate(None, _NOT_STRUCTURE)
-    return b"".join(bare.replace(b'""', b"").split(b'"')[::2])
+    if b"\\" in value:
+        value = value.replace(b"\\\\", b"").replace(b'\\"', b"")
+    bare = value.translate(None, _NOT_STRUCTURE).replace(b'""', b"")
+    return b"".join(bare.split(b'"')[::2])
 
 
 def _is_deeper(skeleton: bytes, limit: int) -> bool:
