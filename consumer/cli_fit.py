@@ -1,0 +1,206 @@
+"""`consumer fit`: learn what normal looks like."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from datetime import UTC, datetime
+from itertools import islice
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import click
+
+from consumer.cli_fit_input import MAX_ITEMS, Collected, Origin, collect, from_files, from_topic
+from consumer.cli_fit_progress import Reporter, reporter
+from consumer.cli_options import settings_options
+from consumer.errors import Misconfigured
+from consumer.loading import Loaded
+from consumer.masks import DEFAULT_MASKS, Mask, Masks
+from consumer.normalize import Normalizer
+from consumer.scoring.fit import FitOptions
+from consumer.scoring.fit import fit as fit_model
+from consumer.scoring.judge import FittedModel
+from consumer.settings import Settings
+
+_TOPIC_RECORDS = 100_000
+
+
+class Request(NamedTuple):
+    """What the user asked for, apart from settings."""
+
+    files: Sequence[str]
+    out: Path
+    name: str
+    topic: str | None
+    since_ms: int | None
+    limit: int | None
+    blocks: int
+    seed: int
+    masks: Masks
+
+
+def _masks(_: click.Context, __: click.Parameter, values: Sequence[str]) -> Masks:
+    """Masks of the user come before the built-in ones."""
+    pairs = [value.partition("=") for value in values]
+    masks = Masks((*(Mask(name, pattern) for name, _, pattern in pairs), *DEFAULT_MASKS))
+    if problems := masks.problems():
+        raise click.BadParameter("; ".join(problems))
+    return masks
+
+
+def _since(_: click.Context, __: click.Parameter, value: str | None) -> int | None:
+    """Milliseconds since the epoch. A time without an offset is UTC."""
+    if value is None or value.isdecimal():
+        return None if value is None else int(value)
+    try:
+        moment = datetime.fromisoformat(value)
+    except ValueError as error:
+        raise click.BadParameter("write 2026-01-31T12:00:00Z, or milliseconds since the epoch") from error
+    return int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000)
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  consumer fit app.log --out ./model
+  consumer fit old.log.gz new.log --out ./model --name web --limit 200000
+  journalctl -o cat | consumer fit - --out ./model
+  consumer fit --topic events --from 2026-01-31T00:00:00Z --count 100000 --out ./model
+  consumer fit app.log --out ./model --mask 'order=ORD-[A-Z0-9]+'
+"""
+)
+@settings_options("kafka")
+@click.argument("files", nargs=-1, metavar="[FILE|-]...")
+@click.option(
+    "--out", required=True, type=click.Path(path_type=Path, file_okay=False), help="Model directory to write."
+)
+@click.option("--name", help="Name of the model in results and logs. [default: that of the directory]")
+@click.option("--topic", help="Read this topic instead of files: no group is joined, nothing committed.")
+@click.option("--from", "since_ms", callback=_since, metavar="TIME", help="Of a topic: records from then on.")
+@click.option(
+    "--limit",
+    "--count",
+    type=click.IntRange(min=1),
+    help=f"Read at most so many records. [default: all of files, {_TOPIC_RECORDS} of a topic]",
+)
+@click.option(
+    "--blocks",
+    type=click.Choice(["4", "8"]),
+    default="8",
+    show_default=True,
+    help="Calibration blocks for up to 1500 different texts; 4 is twice as fast, 8 is truer.",
+)
+@click.option(
+    "--seed", default=0, show_default=True, type=int, help="Of everything random; same seed, same model."
+)
+@click.option(
+    "--mask",
+    "masks",
+    multiple=True,
+    callback=_masks,
+    metavar="NAME=REGEX",
+    help="One more kind of variable that texts hold, such as an order number; repeatable.",
+)
+def fit(loaded: Loaded, out: Path, name: str | None, blocks: str, **asked: Any) -> None:
+    """Learn from normal records and write one model directory.
+
+    Records are lines of plain text or JSON, in files, compressed or not, in standard input (-), or in a
+    topic. What `consumer run` would reject is rejected here: told by line number, and not learnt.
+    """
+    request = Request(out=out, name=name or out.resolve().name, blocks=int(blocks), **asked)
+    began = time.monotonic()
+    _refuse(request)
+    with reporter() as shown:
+        collected = collect(*_input(request, loaded.require()), shown.reading)
+        learnt = _learn(collected, request, loaded.settings, shown)
+    _tell(collected, learnt, request, time.monotonic() - began)
+
+
+def _refuse(request: Request) -> None:
+    """Wrong input, before anything is read. Raises Misconfigured."""
+    problems = []
+    if bool(request.files) == bool(request.topic):
+        problems.append("name files to learn from (- is standard input), or --topic, and not both")
+    if request.since_ms is not None and not request.topic:
+        problems.append("--from belongs to --topic: files have no times to go by")
+    if request.out.is_dir() and any(request.out.iterdir()) and not (request.out / "manifest.json").is_file():
+        problems.append(f"--out {request.out}: holds something else than a model; name another directory")
+    if problems:
+        raise Misconfigured(problems)
+
+
+def _input(request: Request, settings: Settings) -> tuple[Iterator[Origin], Settings, Normalizer]:
+    if request.topic:
+        origins = _topic(request, settings)
+    else:
+        origins = islice(from_files(request.files, settings.input.max_bytes), request.limit)
+    return origins, settings, Normalizer(request.masks)
+
+
+def _topic(request: Request, settings: Settings) -> Iterator[Origin]:
+    from consumer.kafka.reader import TopicReader  # noqa: PLC0415 - files need no Kafka client
+
+    with closing(TopicReader(settings, request.topic or "")) as source:
+        plan = source.plan(request.since_ms, request.limit or _TOPIC_RECORDS)
+        return from_topic(source.read(plan))
+
+
+class _Learnt(NamedTuple):
+    model: FittedModel
+    version: str
+
+
+def _learn(collected: Collected, request: Request, settings: Settings, shown: Reporter) -> _Learnt:
+    """Fit, write, and return what was written."""
+    from consumer.scoring.stored import make_parts, save_fitted  # noqa: PLC0415 - torch takes seconds
+
+    options = FitOptions(blocks=request.blocks, seed=request.seed)
+    model = fit_model(collected.tally, make_parts(settings.scoring), options, shown.stage)
+    version = save_fitted(request.out, model, request.name, request.masks, _training(collected, request))
+    return _Learnt(model, version)
+
+
+def _training(collected: Collected, request: Request) -> dict[str, object]:
+    """Facts for people, kept in the manifest."""
+    return {
+        "source": f"topic {request.topic}" if request.topic else ", ".join(request.files),
+        "records": collected.records,
+        "items": len(collected.tally),
+        "rejected": collected.rejected.total(),
+        "blocks": request.blocks,
+        "seed": request.seed,
+    }
+
+
+def _tell(collected: Collected, learnt: _Learnt, request: Request, seconds: float) -> None:
+    rule = learnt.model.rule
+    reasons = ", ".join(f"{count} {reason}" for reason, count in collected.rejected.most_common())
+    lines = [
+        f"read:        {collected.read} records, {collected.empty} of them empty",
+        f"rejected:    {collected.rejected.total()}" + (f" ({reasons})" if reasons else ""),
+        *(f"             {line}" for line in collected.named),
+        f"learnt from: {collected.records} records, {len(collected.tally)} different texts",
+        f"held out:    {rule.n} texts, new to what scored them",
+        f"supports:    false-alarm rates down to {rule.smallest_rate:.2g} of all records",
+        f"known texts: {len(learnt.model.known)} of {len(collected.tally)} kept",
+        f"model:       {request.out} (name {request.name}, version {learnt.version})",
+        f"time:        {seconds:.0f} s",
+    ]
+    click.echo("\n".join(lines))
+    for line in _advice(collected, rule.smallest_rate):
+        click.echo(f"warning: {line}", err=True)
+
+
+def _advice(collected: Collected, smallest_rate: float) -> Iterator[str]:
+    if collected.full:
+        yield (
+            f"reading ended after {collected.read} records, at {MAX_ITEMS} different texts: "
+            "an id that no mask covers makes every record different; add one with --mask"
+        )
+    if smallest_rate > Settings().scoring.false_alarm_rate:
+        yield (
+            f"a false-alarm rate of {Settings().scoring.false_alarm_rate:g} is less than "
+            f"{smallest_rate:.2g}, which is all that these texts support; learn from more"
+        )
