@@ -86,12 +86,6 @@ def device_batches(packed: Packed, budget: int) -> list[Ints]:
     return batches
 
 
-def halves(rows: Ints) -> tuple[Ints, Ints]:
-    """A device batch that did not fit, in two."""
-    middle = (len(rows) + 1) // 2
-    return rows[:middle], rows[middle:]
-
-
 def row_widths(packed: Packed) -> Ints:
     """Tokens that each row reads."""
     widths: Ints = packed.rows[:, 2] - packed.rows[:, 0] - 1
@@ -117,6 +111,16 @@ def matrix(packed: Packed, rows: Ints) -> Matrix:
     scored = (places >= first) & (places < stop)
     inside = np.minimum(places, stop - 1)
     return Matrix(packed.ids[inside - 1], packed.ids[inside], places, scored)
+
+
+def halves(laid: Matrix) -> tuple[Matrix, Matrix]:
+    """A device batch that did not fit, in two by its rows."""
+    middle = (len(laid.inputs) + 1) // 2
+    return _rows(laid, slice(None, middle)), _rows(laid, slice(middle, None))
+
+
+def _rows(laid: Matrix, some: slice) -> Matrix:
+    return Matrix(laid.inputs[some], laid.targets[some], laid.places[some], laid.scored[some])
 
 
 def unpack(packed: Packed, batches: Sequence[tuple[Matrix, npt.NDArray[np.floating]]]) -> Floats:

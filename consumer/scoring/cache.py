@@ -28,21 +28,15 @@ class Cache(Generic[Key, Value]):
         self._half = size // 2
         self._young: dict[Key, Value] = {}
         self._old: dict[Key, Value] = {}
-        self.hits = 0
-        self.misses = 0
 
     def __len__(self) -> int:
-        return len(self._young.keys() | self._old.keys())
+        return len(self._young) + len(self._old)
 
     def get(self, key: Key) -> Value | None:
         """The value, or None when it is not remembered."""
         found = self._young.get(key)
-        if found is None and (found := self._old.get(key)) is not None:
+        if found is None and (found := self._old.pop(key, None)) is not None:
             self.put(key, found)
-        if found is None:
-            self.misses += 1
-        else:
-            self.hits += 1
         return found
 
     def put(self, key: Key, value: Value) -> None:
@@ -51,4 +45,5 @@ class Cache(Generic[Key, Value]):
             return
         if len(self._young) >= self._half and key not in self._young:
             self._old, self._young = self._young, {}
+        self._old.pop(key, None)
         self._young[key] = value

@@ -84,6 +84,10 @@ class FittedModel(NamedTuple):
             known=known,
         )
 
+    def score_as_new(self, item: str) -> float:
+        """The score of an item as if it had not been seen in fitting. Blocks; raises ScorerFailed."""
+        return float(self.judge_new(self.measure([item]), threshold=0.0).scores[0])
+
     def save(self) -> dict[str, tuple[Arrays, Facts]]:
         """Arrays and facts by section: one for each part, `calibration`, `rule` and `known`."""
         sections = {part.name: part.save() for part in self.parts}

@@ -98,9 +98,11 @@ def test_a_text_never_reads_into_its_neighbour() -> None:
     assert laid.scored[1].tolist() == [True, False, False, False]
 
 
-def test_halves_of_an_odd_batch_lose_nothing() -> None:
-    first, second = halves(np.array([4, 5, 6]))
-    assert (first.tolist(), second.tolist()) == ([4, 5], [6])
+def test_halves_of_an_odd_batch_lose_no_row() -> None:
+    laid = matrix(pack([[1, 2], [3, 4], [5]], MARK, Windowing()), np.array([0, 1, 2]))
+    first, second = halves(laid)
+    assert (len(first.inputs), len(second.scored)) == (2, 1)
+    assert np.concatenate([first.places, second.places]).tolist() == laid.places.tolist()
 
 
 def test_nothing_to_score_makes_no_batch_and_no_waste() -> None:

@@ -1,0 +1,244 @@
+"""The scorer that the pipeline calls: Python work on the caller's thread, the device's on a worker.
+
+Every distinct text of a micro-batch is answered once: from what fitting knew, from what was scored
+before, or by the model. A verdict is a function of the record and the model alone.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
+import numpy as np
+
+from consumer.calibration import threshold_for
+from consumer.errors import ConsumerError, ScorerFailed
+from consumer.normalize import Normalized, level_prefix
+from consumer.ports import ModelInfo, Pending, ScorerStats
+from consumer.records import Event, Rejection, Score, Token
+from consumer.scoring.cache import Cache, digest
+from consumer.scoring.explain import Word, surprising_words, tokens
+from consumer.scoring.worker import Task, Worker
+from consumer.settings import Scoring
+
+if TYPE_CHECKING:  # torch takes seconds to import
+    from consumer.scoring.judge import Verdicts
+    from consumer.scoring.language_model import Prepared, Surprisals
+    from consumer.scoring.parts import Measured
+    from consumer.scoring.stored import StoredModel
+
+# How far a score may move with the neighbours of its text in a device batch, or between devices.
+TOLERANCE = 1e-2
+_SHORT = 256  # characters up to which a text is its own key
+
+
+class Known(NamedTuple):
+    """What is remembered of an item: its score without tokens, and its surprising words."""
+
+    score: Score
+    words: tuple[Word, ...]
+    fitted: bool  # seen in fitting
+
+
+class _Ready:
+    """Nothing to compute."""
+
+    def __init__(self, verdicts: Sequence[Score | Rejection]) -> None:
+        self._verdicts = verdicts
+
+    def done(self) -> bool:
+        return True
+
+    def wait(self, deadline: float) -> bool:  # noqa: ARG002 - the port's signature
+        return True
+
+    def result(self) -> Sequence[Score | Rejection]:
+        return self._verdicts
+
+
+class _Batch(NamedTuple):
+    """A micro-batch with texts to compute: `fresh` ones in the order of `prepared`; the other parts
+    of the model have measured them already."""
+
+    events: Sequence[Event]
+    items: Sequence[str]
+    found: dict[str, Known | None]
+    fresh: list[str]
+    others: Mapping[str, Measured]
+
+
+class _Computing:
+    """A batch on the device."""
+
+    def __init__(self, scorer: ModelScorer, batch: _Batch, task: Task[Surprisals]) -> None:
+        self._scorer = scorer
+        self._batch = batch
+        self._task = task
+
+    def done(self) -> bool:
+        return self._task.done()
+
+    def wait(self, deadline: float) -> bool:
+        return self._task.wait(deadline)
+
+    def result(self) -> Sequence[Score | Rejection]:
+        return self._scorer.finish(self._batch, self._task.result())
+
+
+class ModelScorer:
+    """A Scorer over one loaded model. One thread calls it; `stats` may be called from any."""
+
+    def __init__(self, stored: StoredModel, scoring: Scoring, explain_from: float) -> None:
+        self.model = ModelInfo(stored.manifest.name, stored.version)
+        self._stored = stored
+        self._fitted = stored.fitted
+        self._language_model = stored.language_model
+        self._threshold = threshold_for(scoring.false_alarm_rate)
+        self._explain_from = explain_from
+        self._stall_after = scoring.stall_after
+        self._cache: Cache[str | bytes, Known] = Cache(scoring.cache_size)
+        self._worker = Worker("scorer")
+        self._counts = ScorerStats()
+
+    def submit(self, events: Sequence[Event]) -> Pending:
+        """Start scoring. Done at once when every text is known or remembered."""
+        items = [self._stored.normalizer.model_input(event.level, event.message) for event in events]
+        found = {item: self._look_up(item) for item in dict.fromkeys(items)}
+        fresh = [item for item, known in found.items() if known is None]
+        self._count(len(items), found, len(fresh))
+        if not fresh:
+            return _Ready(self._verdicts(events, items, found))
+        prepared = self._language_model.prepare(fresh)
+        self._count_tokens(prepared)
+        task = self._worker.submit(lambda: self._language_model.compute(prepared))
+        return _Computing(self, _Batch(events, items, found, fresh, self._measure_others(fresh)), task)
+
+    def finish(self, batch: _Batch, surprisals: Surprisals) -> Sequence[Score]:
+        """The verdicts of a computed batch, in arrival order. Raises ScorerFailed."""
+        found = {**batch.found, **self._judge(batch, surprisals)}
+        return self._verdicts(batch.events, batch.items, found)
+
+    def stats(self) -> ScorerStats:
+        engine = self._language_model.engine
+        return self._counts._replace(
+            device=engine.device_name,
+            tokens_padded=engine.padded,
+            device_batches=engine.batches,
+            halvings=engine.halvings,
+            budget_tokens=engine.budget,
+            cache_entries=len(self._cache),
+            known_texts=len(self._fitted.known),
+        )
+
+    def self_test(self) -> bool:
+        """Blocks at most `scoring.stall_after`; a device that hangs that long has failed."""
+        reference = self._stored.manifest.reference
+        item = self._stored.normalizer.model_input(reference.level, reference.message)
+        task = self._worker.submit(lambda: self._fitted.score_as_new(item))
+        if not task.wait(time.monotonic() + self._stall_after):
+            return False
+        try:
+            return abs(task.result() - reference.score) <= TOLERANCE
+        except ConsumerError:
+            return False
+
+    def close(self) -> None:
+        self._worker.close()
+
+    def _look_up(self, item: str) -> Known | None:
+        key = _key(item)
+        known = self._cache.get(key)
+        if known is None and (count := self._fitted.known.count(item)) is not None:
+            verdict = self._fitted.judge_known(np.array([count]))
+            known = Known(self._score(verdict, 0), (), fitted=True)
+            self._cache.put(key, known)
+        return known
+
+    def _measure_others(self, fresh: list[str]) -> Mapping[str, Measured]:
+        """Every part but the one whose work is the worker's."""
+        parts = (part for part in self._fitted.parts if part is not self._language_model)
+        return {part.name: part.measure(fresh) for part in parts}
+
+    def _judge(self, batch: _Batch, surprisals: Surprisals) -> dict[str, Known | None]:
+        measured = {**batch.others, self._language_model.name: self._language_model.summarise(surprisals)}
+        verdicts = self._fitted.judge_new(
+            [measured[name] for name in self._fitted.part_names], self._threshold
+        )
+        if not (np.isfinite(surprisals.nats).all() and np.isfinite(verdicts.scores).all()):
+            raise ScorerFailed("the model gave a value that is not finite")
+        judged: dict[str, Known | None] = {}
+        for index, item in enumerate(batch.fresh):
+            known = Known(self._score(verdicts, index), self._words(item, index, verdicts, surprisals), False)
+            judged[item] = known
+            self._cache.put(_key(item), known)
+        return judged
+
+    def _words(self, item: str, index: int, verdicts: Verdicts, surprisals: Surprisals) -> tuple[Word, ...]:
+        """Of the message in the item; empty below `output.explain_from`."""
+        if verdicts.scores[index] < self._explain_from:
+            return ()
+        spans = self._language_model.spans(item)
+        return surprising_words(item, spans, surprisals.of(index).tolist())
+
+    def _score(self, verdicts: Verdicts, index: int) -> Score:
+        parts = zip(self._fitted.part_names, verdicts.parts[index].tolist(), strict=True)
+        return Score(
+            score=float(verdicts.scores[index]),
+            is_anomaly=bool(verdicts.anomalous[index]),
+            threshold=self._threshold,
+            parts={name: None if math.isnan(value) else value for name, value in parts},
+            extrapolated=bool(verdicts.extrapolated[index]),
+        )
+
+    def _verdicts(
+        self, events: Sequence[Event], items: Sequence[str], found: Mapping[str, Known | None]
+    ) -> list[Score]:
+        verdicts = []
+        for event, item in zip(events, items, strict=True):
+            known = found[item]
+            assert known is not None
+            plain = not (known.words or event.truncated)
+            verdicts.append(known.score if plain else self._of_record(event, known))
+        return verdicts
+
+    def _of_record(self, event: Event, known: Known) -> Score:
+        """A remembered score with what belongs to this record alone."""
+        explained: tuple[Token, ...] = ()
+        if known.words:
+            normalized: Normalized = self._stored.normalizer.spans(event.message)
+            begin = len(level_prefix(event.level)) if event.level else 0
+            explained = tokens(event.message, known.words, normalized, begin)
+        return msgspec.structs.replace(known.score, truncated=event.truncated, tokens=explained)
+
+    def _count(self, asked: int, found: Mapping[str, Known | None], fresh: int) -> None:
+        fitted = sum(known is not None and known.fitted for known in found.values())
+        c = self._counts
+        self._counts = c._replace(
+            known=c.known + fitted,
+            repeats=c.repeats + asked - len(found),
+            cache_hits=c.cache_hits + len(found) - fitted - fresh,
+            cache_misses=c.cache_misses + fresh,
+        )
+
+    def _count_tokens(self, prepared: Prepared) -> None:
+        c = self._counts
+        self._counts = c._replace(
+            tokens_covered=c.tokens_covered + prepared.covered,
+            tokens_computed=c.tokens_computed + prepared.computed,
+        )
+
+
+def _key(item: str) -> str | bytes:
+    return item if len(item) <= _SHORT else digest(item)
+
+
+def load_scorer(scoring: Scoring, explain_from: float) -> ModelScorer:
+    """Load and warm the model that `scoring.model` names; blocks for seconds. Raises Misconfigured."""
+    from consumer.scoring.stored import load_stored  # noqa: PLC0415 - it imports torch
+
+    stored = load_stored(scoring)
+    stored.language_model.warm_up()
+    return ModelScorer(stored, scoring, explain_from)

@@ -1,0 +1,74 @@
+"""One daemon thread that computes, one job after another.
+
+A job should be one long operation that releases the interpreter's lock; many short ones would take
+turns with the caller's thread and slow both down.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from queue import SimpleQueue
+from threading import Event, Thread
+from typing import Generic, TypeVar
+
+from consumer.errors import ConsumerError, ScorerFailed
+
+Result = TypeVar("Result")
+
+
+class Task(Generic[Result]):
+    """A job on its way; asked by one thread, answered by the worker."""
+
+    def __init__(self, job: Callable[[], Result]) -> None:
+        self._job = job
+        self._finished = Event()
+        self._result: list[Result] = []
+        self._error: Exception | None = None
+
+    def done(self) -> bool:
+        return self._finished.is_set()
+
+    def wait(self, deadline: float) -> bool:
+        """Block until done or `deadline` (time.monotonic); returns done()."""
+        return self._finished.wait(max(0.0, deadline - time.monotonic()))
+
+    def result(self) -> Result:
+        """Only after done(). Raises ScorerFailed for whatever the job raised."""
+        if isinstance(self._error, ConsumerError):
+            raise self._error
+        if self._error is not None:
+            kind = type(self._error).__name__
+            raise ScorerFailed(f"the model failed on this batch with {kind}: {self._error}") from self._error
+        return self._result[0]
+
+    def run(self) -> None:
+        """In the worker."""
+        try:
+            self._result.append(self._job())
+        except Exception as error:  # whatever it is, it belongs to this batch
+            self._error = error
+        self._finished.set()
+
+
+class Worker:
+    """Starts with the first job and ends with the process, or with close()."""
+
+    def __init__(self, name: str) -> None:
+        self._queue: SimpleQueue[Task[object] | None] = SimpleQueue()
+        self._thread = Thread(target=self._work, name=name, daemon=True)
+        self._thread.start()
+
+    def submit(self, job: Callable[[], Result]) -> Task[Result]:
+        """Queue a job; never blocks."""
+        task = Task(job)
+        self._queue.put(task)  # type: ignore[arg-type] # nobody reads a result through the queue
+        return task
+
+    def close(self) -> None:
+        """End after the jobs queued so far. Does not wait: a job may hang."""
+        self._queue.put(None)
+
+    def _work(self) -> None:
+        while (task := self._queue.get()) is not None:
+            task.run()
