@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from confluent_kafka.admin import AdminClient
 
@@ -17,6 +18,7 @@ from consumer.demo.cluster import InProcessCluster
 from consumer.errors import Misconfigured
 from consumer.kafka.admin import inspect
 from consumer.kafka.brokers import Answer, advertised, not_reached
+from consumer.scoring.model_dir import Description, Reference, write_model
 from consumer.settings import Kafka, Results, Settings
 
 pytestmark = pytest.mark.mock_cluster
@@ -38,6 +40,25 @@ def dead_address() -> str:
     with socket.socket() as held:
         held.bind(("127.0.0.1", 0))
         return f"127.0.0.1:{held.getsockname()[1]}"
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    """A small directory in which everything is as its manifest says."""
+    description = Description("small", (), Reference("all is well", 0.5), {})
+    arrays = {"weight": np.arange(64, dtype=np.float32)}
+    write_model(tmp_path / "model", description, {"language-model": (arrays, {})})
+    return tmp_path / "model"
+
+
+@pytest.fixture
+def corrupted_model(model: Path) -> Path:
+    """The same with one bit turned over in its weights."""
+    weights = model / "model.safetensors"
+    content = bytearray(weights.read_bytes())
+    content[-1] ^= 1
+    weights.write_bytes(content)
+    return model
 
 
 def _settings(bootstrap: str, **output: str) -> Settings:
@@ -195,6 +216,13 @@ def test_settings_in_force_are_shown_with_their_origin_and_all_of_them_on_demand
     assert "pipeline.depth = 2  # command line\n" in brief
     assert "commit.interval" not in brief
     assert "commit.interval = 1.0  # default\n" in _check("--all", environ=environ).stdout
+
+
+def test_with_everything_in_place_there_is_no_line_and_exit_0(cluster: InProcessCluster, model: Path) -> None:
+    done = _check("--bootstrap-servers", cluster.bootstrap, "--model", str(model))
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "# no problems" in done.stdout
+    assert "# model: 'small', version " in done.stdout
 
 
 def test_without_a_model_the_line_names_how_to_fit_one(cluster: InProcessCluster) -> None:
