@@ -2,7 +2,8 @@
 
 At most `_SLOTS` connections are served at once, one request each. When a new one finds all taken, those
 that we have been waiting for longer than `_PATIENCE` are cut off, so that slow clients cannot keep a probe
-out. Metrics are rendered by one thread at a time, which leaves the loop its share of the interpreter.
+out. Rendering metrics needs the interpreter that the loop needs too: one rendering serves everybody who
+was waiting for it, and after each a rest follows that is longer than the rendering was.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from typing import Any, NamedTuple
 
 from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import choose_encoder
+from prometheus_client.registry import Collector
 
 from consumer import settings
 from consumer.errors import Misconfigured
@@ -29,6 +31,7 @@ _SLOTS = 32
 _PATIENCE = 0.5  # seconds that a client may keep us waiting while others want its slot
 _LOOK = 0.05  # seconds between two looks for a free slot
 _SOCKET_TIMEOUT = 5.0  # seconds that one read or write may take
+_REST = 4.0  # times what a rendering took, in which none begins: it gets a fifth of the time at most
 _TICK = 0.1  # seconds between two looks whether to stop
 _JSON = "application/json; charset=utf-8"
 
@@ -39,29 +42,57 @@ class Answer(NamedTuple):
     body: bytes
 
 
+class _Page(NamedTuple):
+    begun_at: float
+    answer: Answer
+
+
+class MetricsPage:
+    """The registry as text, never older than the question, however many ask. May block for a few times
+    what one rendering takes."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._registry = registry
+        self._rendering = threading.Lock()
+        self._last: _Page | None = None
+        self._rest_until = 0.0
+
+    def answer(self, accept: str) -> Answer:
+        asked_at = time.monotonic()
+        encode, content_type = choose_encoder(accept)
+        with self._rendering:
+            last = self._last
+            if last is not None and last.begun_at >= asked_at and last.answer.content_type == content_type:
+                return last.answer
+            return self._render(encode, content_type)
+
+    def _render(self, encode: Callable[[Collector], bytes], content_type: str) -> Answer:
+        time.sleep(max(0.0, self._rest_until - time.monotonic()))
+        begun_at = time.monotonic()
+        answer = Answer(HTTPStatus.OK, content_type, encode(self._registry))
+        self._last = _Page(begun_at, answer)
+        done_at = time.monotonic()
+        self._rest_until = done_at + _REST * (done_at - begun_at)
+        return answer
+
+
 class Pages:
     """What stands under which path. Thread-safe; shows no configuration value and no payload."""
 
     def __init__(self, registry: CollectorRegistry, health: Health, now: Callable[[], float]) -> None:
-        self._registry = registry
+        self._metrics = MetricsPage(registry)
         self._health = health
         self._now = now
-        self._rendering = threading.Lock()
 
     def answer(self, path: str, accept: str) -> Answer:
         match path.partition("?")[0]:
             case "/metrics":
-                return self._metrics(accept)
+                return self._metrics.answer(accept)
             case "/live":
                 return _told(self._health.live(self._now()))
             case "/ready":
                 return _told(self._health.ready(self._now()))
         return Answer(HTTPStatus.NOT_FOUND, "text/plain", b"see /metrics, /live, /ready\n")
-
-    def _metrics(self, accept: str) -> Answer:
-        encode, content_type = choose_encoder(accept)
-        with self._rendering:
-            return Answer(HTTPStatus.OK, content_type, encode(self._registry))
 
 
 def _told(report: Report) -> Answer:
@@ -70,7 +101,7 @@ def _told(report: Report) -> Answer:
     return Answer(status, _JSON, f"{body}\n".encode())
 
 
-class _Handler(BaseHTTPRequestHandler):
+class Handler(BaseHTTPRequestHandler):
     timeout = _SOCKET_TIMEOUT
     server_version = "consumer"
     sys_version = ""  # whoever asks need not learn which Python this is
@@ -107,7 +138,7 @@ class Server(socketserver.ThreadingMixIn, socketserver.TCPServer):
 
     def __init__(self, host: str, port: int, pages: Pages) -> None:
         self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        super().__init__((host, port), _Handler)
+        super().__init__((host, port), Handler)
         self.pages = pages
         self._slots = threading.Semaphore(_SLOTS)
         self._waiting_for: dict[socket.socket, float] = {}

@@ -21,7 +21,7 @@ from consumer.ops.limiter import Limiter
 from consumer.ops.log_format import ConsoleFormatter, Formatter, JsonFormatter
 
 _CAPACITY = 2_000  # lines of a few hundred bytes; a burst of tracebacks still fits into 20 MB
-_GOODBYE = 1.0  # seconds that closing waits for room, and then for the last lines
+_GOODBYE = 2.0  # seconds that closing waits for room, and then for the last lines
 _LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
 _ROOT = "consumer"
 CLIENT_LOGGER = f"{_ROOT}.librdkafka"
@@ -53,7 +53,7 @@ class LogWriter(logging.Handler):
             self._refused += 1
 
     def close(self) -> None:
-        """Write what is queued, for two seconds at most. Idempotent."""
+        """Write what is queued, for a few seconds at most. Idempotent."""
         if self._ended:
             return
         self._ended = True

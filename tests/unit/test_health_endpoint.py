@@ -11,12 +11,16 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from prometheus_client import CollectorRegistry
+from prometheus_client.metrics_core import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
 from consumer import settings
 from consumer.errors import Misconfigured
+from consumer.ops import catalogue
+from consumer.ops import http as ops_http
+from consumer.ops.collectors import gauge
 from consumer.ops.health import Health
-from consumer.ops.http import Pages, Server, serving
+from consumer.ops.http import MetricsPage, Pages, Server, serving
 from consumer.ops.metrics import Metrics, Process, new_registry
 from consumer.records import Position, TopicPartition
 
@@ -115,7 +119,10 @@ def test_a_hundred_scrapers_at_once_all_get_their_answer(site: Site) -> None:
     assert answers == [200] * 100
 
 
-def test_slow_clients_that_take_every_slot_cannot_keep_a_probe_out(site: Site) -> None:
+def test_slow_clients_that_take_every_slot_cannot_keep_a_probe_out(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ops_http.Handler, "timeout", 600.0)  # so that they do not go by themselves
     silent = [socket.create_connection(("127.0.0.1", site.server.port)) for _ in range(100)]
     try:
         for client in silent:
@@ -139,6 +146,46 @@ def test_garbage_and_clients_that_hang_up_leave_the_server_working(
             client.sendall(raw)
     assert site.get("/live")[0] == 200
     assert capsys.readouterr().err == ""
+
+
+class CountingRegistry(CollectorRegistry):
+    """Counts how often it is rendered; the first rendering waits until it is let go."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.renderings = 0
+        self.begun, self.let_go = threading.Event(), threading.Event()
+
+    def collect(self) -> Iterator[Metric]:
+        self.renderings += 1
+        number = self.renderings
+        self.begun.set()
+        self.let_go.wait()
+        yield gauge(catalogue.READY, [((), number)])
+
+
+def test_one_rendering_serves_all_who_waited_and_none_gets_one_that_began_before_it_asked() -> None:
+    registry = CountingRegistry()
+    page = MetricsPage(registry)
+    with ThreadPoolExecutor(20) as pool:
+        first = pool.submit(page.answer, "")
+        registry.begun.wait()
+        behind = [pool.submit(page.answer, "") for _ in range(19)]
+        while pool._work_queue.qsize():  # until each has a thread of its own
+            threading.Event().wait(0.001)
+        registry.let_go.set()
+        bodies = [f.result().body for f in behind]
+    assert b"consumer_ready 1.0" in first.result().body
+    assert not any(b"consumer_ready 1.0" in body for body in bodies)
+    assert registry.renderings <= 5  # a thread may ask a moment after the others
+
+
+def test_a_page_is_rendered_anew_for_each_who_asks_later() -> None:
+    registry = CountingRegistry()
+    registry.let_go.set()
+    page = MetricsPage(registry)
+    bodies = [page.answer("").body for _ in range(3)]
+    assert [b.split()[-1] for b in bodies] == [b"1.0", b"2.0", b"3.0"]
 
 
 def test_threads_do_not_pile_up(site: Site) -> None:
