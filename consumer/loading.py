@@ -76,13 +76,16 @@ def effective(loaded: Loaded) -> list[tuple[str, str, str]]:
     rows = []
     for key in KEYS.values():
         value = getattr(getattr(loaded.settings, key.section), key.field)
-        rows += _map_rows(key, value, loaded.origins) if key.is_map else [_row(key, value, loaded.origins)]
+        rows += _map_rows(key, value, loaded.origins) if key.is_map else [_row(key, value, loaded)]
     return rows
 
 
-def _row(key: Key, value: object, origins: Mapping[str, str]) -> tuple[str, str, str]:
+def _row(key: Key, value: object, loaded: Loaded) -> tuple[str, str, str]:
     text = "unset" if value is None else shown(value, secret=key.secret)
-    return key.name, text, origins.get(key.name, DEFAULT)
+    origin = loaded.origins.get(key.name, DEFAULT)
+    if key.name in loaded.troubled and value == key.default and origin != DEFAULT:
+        origin = f"{DEFAULT}, in place of the one {origin}"
+    return key.name, text, origin
 
 
 def _map_rows(key: Key, entries: Mapping[str, str], origins: Mapping[str, str]) -> list[tuple[str, str, str]]:

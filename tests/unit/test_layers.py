@@ -17,9 +17,9 @@ PACKAGE = ROOT / "consumer"
 LEVELS = {
     0: ["errors", "records"],
     1: [
-        "batcher", "calibration", "codec", "ends", "headers", "limits", "lines", "loading", "masking", "masks",
-        "normalize", "offsets", "pacing", "packing", "partitioner", "results", "settings", "settings_docs",
-        "settings_keys", "settings_refused", "settings_rules", "settings_sources",
+        "batcher", "calibration", "codec", "ends", "headers", "limits", "lines", "loading", "masking",
+        "masks", "normalize", "offsets", "pacing", "packing", "partitioner", "results", "settings",
+        "settings_docs", "settings_keys", "settings_refused", "settings_rules", "settings_sources",
     ],
     2: ["ports"],
     3: ["commits", "dead_letters", "encode", "flight", "intake", "isolation", "pipeline"],

@@ -118,6 +118,11 @@ def test_all_problems_come_at_once_and_the_rest_of_the_tree_is_as_given(toml: Pa
     assert loaded.settings.kafka.group_id == "mine"
 
 
+def test_a_default_that_stands_in_says_so_where_settings_are_shown() -> None:
+    rows = effective(load({}, {"CONSUMER_BATCH_COUNT": "0"}))
+    assert ("batch.count", "1000", "default, in place of the one from CONSUMER_BATCH_COUNT") in rows
+
+
 def test_a_problem_is_always_one_printable_line() -> None:
     (problem,) = load({}, {"CONSUMER_BATCH_COUNT": "1\n\x1b[31mERROR" + "x" * 10_000}).problems
     assert problem.isprintable()
