@@ -1,9 +1,11 @@
-"""One micro-batch between taken and durable."""
+"""Micro-batches between taken and durable: one, and the line of them."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections import deque
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
+from consumer.errors import Infrastructure
 from consumer.ports import Pending, Receipt
 from consumer.records import Entry, Event, MicroBatch, Output, Rejection, Score, TopicPartition
 
@@ -81,10 +83,73 @@ class Flight:
     def _surviving(self, outputs: Sequence[Output]) -> Sequence[Output]:
         return [o for o in outputs if o.entry.record.source in self.next_offsets]
 
+    @property
+    def waits_for(self) -> Pending | Receipt | None:
+        """What has to be done before this batch can get on; None when only the loop itself has to act."""
+        if self.outputs is None:
+            return self.pending
+        return None if self.receipt is None or self.receipt.done() else self.receipt
+
     def durable_offsets(self) -> dict[TopicPartition, int]:
         """What the receipt allows to commit, of the partitions that still count."""
         assert self.receipt is not None
         return {tp: offset for tp, offset in self.receipt.offsets().items() if tp in self.next_offsets}
+
+
+class Flights:
+    """The batches under way, oldest first: launched, sent and retired in this order."""
+
+    def __init__(self) -> None:
+        self._line: deque[Flight] = deque()
+
+    def __len__(self) -> int:
+        return len(self._line)
+
+    def __iter__(self) -> Iterator[Flight]:
+        return iter(self._line)
+
+    def launch(self, flight: Flight) -> None:
+        self._line.append(flight)
+
+    def retire(self) -> None:
+        """The oldest batch is durable."""
+        self._line.popleft()
+
+    @property
+    def records(self) -> int:
+        """Records that still count. Any thread may ask."""
+        return sum(len(f) for f in tuple(self._line))
+
+    @property
+    def sent(self) -> list[Flight]:
+        return [f for f in self._line if f.receipt is not None]
+
+    @property
+    def idle(self) -> bool:
+        """The device has nothing to do."""
+        return all(f.outputs is not None for f in self._line)
+
+    def holds(self, partitions: Collection[TopicPartition]) -> bool:
+        return any(tp in f.next_offsets for f in self._line for tp in partitions)
+
+    def strike(self, partitions: Collection[TopicPartition]) -> int:
+        """Forget these partitions; returns how many records that were."""
+        return sum(f.strike(partitions) for f in self._line)
+
+    def failure(self) -> Infrastructure | None:
+        """Why the oldest batch could not be published; it and all behind it have to be sent again."""
+        receipt = self._line[0].receipt if self._line else None
+        return receipt.failure() if receipt is not None and receipt.done() else None
+
+    def wait(self, deadline: float) -> bool:
+        """Block until something that is under way gets on, at the latest until `deadline`: the device
+        first, because what it finishes can be sent while older batches await their acknowledgements.
+        False, at once, when nothing waits for anything but the loop itself."""
+        awaited = [f.waits_for for f in self._line if f.waits_for is not None]
+        unscored = [f.pending for f in self._line if f.outputs is None]
+        for first in (*unscored, *awaited)[:1]:
+            first.wait(deadline)
+        return bool(awaited)
 
 
 def _tally(entries: Sequence[Entry]) -> tuple[dict[TopicPartition, int], dict[TopicPartition, int]]:

@@ -1,0 +1,65 @@
+"""How what is finished becomes what is committed."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from consumer.offsets import Ledger
+from consumer.pacing import CommitPace
+from consumer.ports import Clock, Observer, Source
+from consumer.records import TopicPartition
+from consumer.settings import Commit
+
+
+class Commits:
+    """Commits what the ledger calls finished and tells it what the broker acknowledged, nothing else."""
+
+    def __init__(self, policy: Commit, ledger: Ledger, source: Source, observer: Observer) -> None:
+        self._policy, self._ledger, self._source, self._observer = policy, ledger, source, observer
+        self._pace = CommitPace(policy)
+
+    @property
+    def behind(self) -> bool:
+        """Commits must be acknowledged before more is launched: the first one of a partition, so that a
+        crash cannot forget where it began, and those that bound the number of duplicates."""
+        return self._ledger.unstarted or self._ledger.uncommitted > self._policy.max_uncommitted
+
+    def start(self, now: float) -> None:
+        """Start an asynchronous commit when one is due; one is outstanding at most."""
+        if self._pace.unanswered(now):
+            self.refused((), "no answer")
+        if not self._pace.due(now, self._ledger.uncommitted):
+            return
+        offsets = self._ledger.to_commit()
+        if offsets:
+            self._pace.asked(now)
+            self._source.commit(offsets)
+
+    def finish(self, partitions: Collection[TopicPartition], clock: Clock) -> None:
+        """Commit what is finished of these and wait for the broker, without a limit in time."""
+        offsets = self._ledger.to_commit(partitions)
+        if not offsets:
+            return
+        self._observer.entered_call("commit", clock.now())
+        accepted = self._source.commit_now(offsets)
+        self._observer.left_call(clock.now())
+        self._ledger.acknowledge(accepted)
+        if accepted:
+            self._observer.committed(len(accepted))
+        if len(accepted) < len(offsets):
+            self._observer.commit_refused(len(offsets) - len(accepted), "the group moved on")
+
+    def accepted(self, offsets: Mapping[TopicPartition, int]) -> None:
+        """The outstanding commit was acknowledged."""
+        self._pace.answered(accepted=True)
+        self._ledger.acknowledge(offsets)
+        self._observer.committed(len(offsets))
+
+    def refused(self, partitions: Collection[TopicPartition], why: str) -> None:
+        """The outstanding commit was refused: the offsets stay, the next commit has them again."""
+        self._pace.answered(accepted=False)
+        self._observer.commit_refused(len(partitions), why)
+
+    def hurry(self) -> None:
+        """Something was assigned: its first offset may have to be told."""
+        self._pace.hurry()
