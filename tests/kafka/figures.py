@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
-from tests.kafka.history import Action, History, samples_until_recovery
+from collections import Counter
+
+from tests.kafka.history import CAUSES, Action, History, samples_until_recovery
 
 REPORT: list[str] = []
 """Lines that the terminal summary prints."""
+
+
+def _kinds(history: History) -> str:
+    counts = Counter(h.action for h in history.of(*CAUSES))
+    return ", ".join(f"{count} {action}" for action, count in counts.items()) or "no event"
 
 
 def tell(what: str, history: History) -> None:
@@ -16,6 +23,6 @@ def tell(what: str, history: History) -> None:
     recovering = [len(samples_until_recovery(history, kill)) for kill in kills]
     REPORT.append(
         f"{what}: {len(history.sent):,} records, {lost} lost, {history.duplicates()} duplicates "
-        f"(bound {history.bound()} from {history.events()} events), {len(history.samples)} samples of "
+        f"(bound {history.bound()} from {_kinds(history)}), {len(history.samples)} samples of "
         f"committed offsets, {recovering} between each kill and recovery"
     )

@@ -72,6 +72,10 @@ class Action(StrEnum):
     EXITED = "exited"
 
 
+CAUSES = (Action.KILLED, Action.LOST, Action.GIVEN_UP, Action.SEND_FAILED)
+"""Events that may make a record come out twice."""
+
+
 class Happening(NamedTuple):
     """One line of a replica's event log."""
 
@@ -124,9 +128,8 @@ class History(NamedTuple):
         return len(self.written) - len({w.source for w in self.written})
 
     def events(self) -> int:
-        """What may cause duplicates: kills, losses, revokes given up, batches sent again."""
-        causes = (Action.KILLED, Action.LOST, Action.GIVEN_UP, Action.SEND_FAILED)
-        return len(self.of(*causes))
+        """How many events may have caused duplicates."""
+        return len(self.of(*CAUSES))
 
     def bound(self) -> int:
         """Duplicates that the contract allows for what happened."""

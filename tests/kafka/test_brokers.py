@@ -19,9 +19,9 @@ def test_a_broker_that_is_killed_under_load_and_restarted_costs_nothing(
     owned_cluster: Cluster, scenario: Scenario
 ) -> None:
     scenario.prepare()
-    feeder = scenario.feed(list(normal(20_000, seed=21)), 2_500)
     replicas = [scenario.start(name) for name in ("one", "two")]
-    eventually("both work", lambda: all(r.polled() for r in replicas), 60)
+    eventually("both own partitions", lambda: all(r.owns() for r in replicas), 90)
+    feeder = scenario.feed(list(normal(20_000, seed=21)), 2_500)
     eventually("some is sent", lambda: len(feeder.sent) > 4_000, 60)
     owned_cluster.kill()
     eventually("the outage is told", lambda: not any(r.ready() for r in replicas), 30)

@@ -37,16 +37,19 @@ def long_run(
 
 def _long_run(scenario: Scenario) -> History:
     scenario.prepare()
-    feeder = scenario.feed(list(normal(RECORDS, SEED)), RATE)
     first = scenario.start("first", score_seconds=0.01)
     doomed = scenario.start("doomed", score_seconds=0.01, failpoint="after_acks:1:2", armed=False)
     third = scenario.start("third", score_seconds=0.01)
-    eventually("each of three works", lambda: all(r.polled() for r in (first, doomed, third)), 60)
+    eventually("each of three owns partitions", lambda: all(r.owns() for r in (first, doomed, third)), 90)
+    items = list(normal(RECORDS, SEED))
+    feeder = scenario.feed(items[: RECORDS // 2], RATE)
+    eventually("some is sent", lambda: len(feeder.sent) > RECORDS // 20, 60)
     doomed.arm()
     assert doomed.wait(60) == -signal.SIGKILL
     joined = scenario.start("joined", score_seconds=0.01)
-    eventually("the fourth works", joined.polled, 60)
-    eventually("half is sent", lambda: len(feeder.sent) > RECORDS / 2, 60)
+    eventually("the fourth owns partitions", joined.owns, 90)
+    feeder = scenario.feed(items[RECORDS // 2 :], RATE)
+    eventually("more is sent", lambda: len(feeder.sent) > RECORDS // 10, 60)
     first.signal(signal.SIGTERM)
     assert first.wait(30) == 0
     scenario.until_committed()
@@ -91,9 +94,10 @@ def test_every_replica_that_was_not_killed_owned_partitions_and_gave_them_back(l
 def test_nothing_is_lost_when_a_working_replica_is_killed(scenario: Scenario, assignor: str) -> None:
     heartbeat = {"kafka__consumer": ""} if assignor == "consumer" else {}
     scenario.prepare(kafka__assignor=assignor, **heartbeat)
-    scenario.feed(list(normal(20_000, SEED + 1)), 3_000)
     staying, doomed = scenario.start("staying"), scenario.start("doomed", score_seconds=0.02)
-    eventually("both work", lambda: staying.polled() and doomed.polled() > 500, 60)
+    eventually("both own partitions", lambda: staying.owns() and doomed.owns(), 90)
+    scenario.feed(list(normal(20_000, SEED + 1)), 3_000)
+    eventually("it is at work", lambda: doomed.polled() > 500, 60)
     doomed.kill()
     joined = scenario.start("joined")
     scenario.until_committed()
