@@ -75,6 +75,6 @@ def _learnt(fitted: FittedModel) -> dict[str, object]:
         "calibration_items": rule.n,
         "smallest_rate": rule.smallest_rate,
         "known_items": len(fitted.known),
-        "torch": torch.__version__,
+        "torch": str(torch.__version__),
         "numpy": np.__version__,
     }
