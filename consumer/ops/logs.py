@@ -123,8 +123,8 @@ class ClientFilter(logging.Filter):
         if held_back is None:
             return False
         record.msg, record.args = "the Kafka client says", ()
-        fields = {"facility": facility, "client": client, "said": said, "held_back": held_back}
-        record.__dict__.update(action="librdkafka", **fields)
+        fields = {"action": "librdkafka", "facility": facility, "client": client, "said": said}
+        record.__dict__.update(fields | ({"held_back": held_back} if held_back else {}))
         return True
 
     def _held_back(self, level: int, kind: str) -> int | None:

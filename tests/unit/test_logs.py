@@ -240,7 +240,7 @@ def test_of_the_clients_complaints_about_one_broker_one_in_ten_seconds_passes() 
     for _ in range(21):
         complaint = client_record(logging.ERROR, f"[thrd:b1]: Connect failed after {time} s")
         if said.filter(complaint):
-            passed.append(vars(complaint)["held_back"])
+            passed.append(vars(complaint).get("held_back", 0))
         time += 1.0
     assert passed == [0, 9, 9]
     assert said.filter(client_record(logging.ERROR, "[thrd:b2]: Connect failed"))
