@@ -41,6 +41,7 @@ class Ledger:
 
     def __init__(self) -> None:
         self._partitions: dict[TopicPartition, _Partition] = {}
+        self._unstarted: set[TopicPartition] = set()
         self._uncommitted = 0
 
     @property
@@ -55,7 +56,7 @@ class Ledger:
     @property
     def unstarted(self) -> bool:
         """An owned partition has no committed offset yet: a crash now would forget where it began."""
-        return any(p.committed is None for p in self._partitions.values())
+        return bool(self._unstarted)
 
     def finished(self, partition: TopicPartition) -> int:
         return self._partitions[partition].finished
@@ -65,10 +66,13 @@ class Ledger:
         self.drop(starts.keys())
         for partition, start in starts.items():
             self._partitions[partition] = _Partition(start)
+            if not start.committed:
+                self._unstarted.add(partition)
 
     def drop(self, partitions: Collection[TopicPartition]) -> int:
         """Forget these partitions; returns the durable records that stay uncommitted."""
         records = 0
+        self._unstarted.difference_update(partitions)
         for partition in partitions:
             state = self._partitions.pop(partition, None)
             records += sum(n for _, n in state.written) if state else 0
@@ -110,4 +114,5 @@ class Ledger:
             if state is None:
                 continue
             state.committed = max(offset, state.committed or 0)
+            self._unstarted.discard(partition)
             self._uncommitted -= state.forget_committed()

@@ -11,7 +11,7 @@ import pytest
 
 from .world.history import History
 
-_HISTORIES = int(os.environ.get("HISTORIES", "2400"))
+_HISTORIES = int(os.environ.get("HISTORIES", "2000"))
 _BLOCK = 200
 _SEED = os.environ.get("HISTORY_SEED")
 _SEEDS = [range(n, min(n + _BLOCK, _HISTORIES)) for n in range(0, _HISTORIES, _BLOCK)]

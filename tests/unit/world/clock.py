@@ -6,6 +6,8 @@ from collections.abc import Callable
 from heapq import heappop, heappush
 from itertools import count
 
+_PATIENCE = 20_000
+
 
 class FakeClock:
     """The loop's clock, with an agenda of what the world does at which moment."""
@@ -14,8 +16,12 @@ class FakeClock:
         self._time = 1000.0
         self._agenda: list[tuple[float, int, Callable[[], None]]] = []
         self._order = count()
+        self._asked = 0  # how often the time was asked for since it moved
 
     def now(self) -> float:
+        self._asked += 1
+        if self._asked > _PATIENCE:
+            raise AssertionError("busy loop: the time is asked for again and again, and nobody waits")
         return self._time
 
     def sleep(self, seconds: float) -> None:
@@ -33,7 +39,8 @@ class FakeClock:
             at, _, action = heappop(self._agenda)
             self._time = max(self._time, at)
             action()
-        self._time = max(self._time, moment)
+        if moment > self._time:
+            self._time, self._asked = moment, 0
 
     def wait(self, done: Callable[[], bool], deadline: float) -> bool:
         """Let time pass until `done()` or `deadline`."""

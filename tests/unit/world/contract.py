@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from itertools import pairwise
 
 from consumer.records import Output, TopicPartition
 from consumer.settings import Settings
@@ -41,10 +42,11 @@ class SendRules:
         if skipped:
             raise Violation(f"I10: {tp} goes from {following} to {offset} without {skipped}")
         self._reached[tp] = (epoch, offset + 1)
-        if (exposed := self._exposed()) > self.spread:
+        if (exposed := self.exposed()) > self.spread:
             raise Violation(f"I4: {exposed} records are sent but not committed, {self.spread} may be")
 
-    def _exposed(self) -> int:
+    def exposed(self) -> int:
+        """Records of the present assignments that are sent but not committed."""
         total = 0
         for tp, (epoch, following) in self._reached.items():
             if self._source.epochs.get(tp) == epoch:
@@ -89,6 +91,6 @@ def _check_order(broker: Broker, disturbances: int) -> None:
         order = sorted(last, key=last.__getitem__)
         if order != sorted(order):
             raise Violation(f"I6: last copies of {tp} in {queue} are out of order: {offsets}")
-        backwards = sum(b <= a for a, b in zip(offsets, offsets[1:], strict=False))
+        backwards = sum(b <= a for a, b in pairwise(offsets))
         if backwards > disturbances:
             raise Violation(f"I6: {tp} in {queue} goes back {backwards} times: {offsets}")

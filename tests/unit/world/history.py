@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Sequence
 
 from consumer.errors import Fatal
 from consumer.records import TopicPartition
-from consumer.settings import Batch, Commit, DeadLetter, Delivery, Kafka, PipelineSection, Scoring, Settings
-from consumer.settings import Shutdown
+from consumer.settings import (
+    Batch,
+    Commit,
+    DeadLetter,
+    Delivery,
+    Kafka,
+    PipelineSection,
+    Scoring,
+    Settings,
+    Shutdown,
+)
 
 from .contract import check_the_end
 from .device import NEVER
 from .journal import Violation
 from .scene import Scene
 from .sink import SendFate
-from .source import CommitFate
+from .source import CommitFate, Rebalance
 
 _VALUES = (b"a", b"b", None, b"", b"undecodable", b"oversize" + b"x" * 30, b"poison", b"a longer text")
 _WEIGHTS = (30, 20, 2, 2, 3, 3, 3, 10)
@@ -65,6 +74,7 @@ class History:
         self._crash_in = NEVER
         self._seen = (0.0, -1)
         self._idle_turns = 0
+        self._stop_at = 0.0
 
     @property
     def calm(self) -> bool:
@@ -91,6 +101,8 @@ class History:
             self._check_fatal(str(error))
         else:
             self.journal.note("stopped")
+            if left := self.scene.rules.exposed():
+                raise Violation(f"I17: a clean stop with {left} records sent but not committed")
             if self.calm:
                 return True
         self._bury()
@@ -112,8 +124,9 @@ class History:
             if not self.scene.device.busy:
                 raise Violation(f"the device was done, yet: {message}")
         elif "uncommitted" in message:
-            if self.calm and not self.broker.lag():
-                raise Violation(f"everything was committed, yet: {message}")
+            waited = self.clock.now() - self._stop_at > 0.999 * self.scene.settings.shutdown.drain_timeout
+            if not waited and not self.scene.source.refusals:
+                raise Violation(f"there was time to commit everything, yet: {message}")
         else:
             raise Violation(f"nothing calls for: {message}")
 
@@ -142,6 +155,12 @@ class History:
     def _turn(self) -> bool:
         """Called between two steps; True: stop."""
         self._check_spin()
+        self._check_caught_up()
+        stop = self._chaos_turn()
+        self._stop_at = self.clock.now()
+        return stop
+
+    def _chaos_turn(self) -> bool:
         self.turns -= 1
         if self.turns <= 0:
             return self._calm_turn()
@@ -159,6 +178,15 @@ class History:
         self._seen = (self.clock.now(), told)
         if self._idle_turns > 3:
             raise Violation("busy loop: nothing happens and no time passes")
+
+    def _check_caught_up(self) -> None:
+        """Whoever says so has written everything that was handed to it."""
+        if not self.scene.pipeline.caught_up():
+            return
+        for tp, position in self.scene.source.positions.items():
+            handed = self.broker.logs[tp].readable(self.scene.source.starts[tp], position)
+            if set(handed) - self.broker.acknowledged[tp]:
+                raise Violation(f"caught up, it says, with {tp} unwritten up to {position}")
 
     def _calm_turn(self) -> bool:
         if self.calm_since is None:
@@ -202,7 +230,7 @@ class History:
     def _change_device(self) -> None:
         self.scene.device.duration = self._device_speed()
 
-    def _device_speed(self):  # noqa: ANN202
+    def _device_speed(self) -> Callable[[], float]:
         rng = self.rng
         longest = rng.choice((0.004, 0.004, 0.02, 0.2, 5.0, NEVER if rng.random() < 0.3 else 0.004))
         return lambda: longest if longest == NEVER else rng.uniform(0.0, longest)
@@ -227,8 +255,8 @@ class History:
             return CommitFate()
         arrives, answered = rng.choice((0.001, 0.05, 0.4)), rng.choice((0.0, 0.001, 0.05))
         if self.brokers_down or rng.random() < self.trouble:
-            answered = NEVER if rng.random() < 0.05 else answered
-            return CommitFate(NEVER if answered == NEVER else arrives, rng.random() < 0.2, answered)
+            never = rng.choice((arrives, arrives, arrives, NEVER))
+            return CommitFate(never, rng.random() < 0.2, NEVER if rng.random() < 0.05 else answered)
         return CommitFate(arrives, True, answered)
 
     def _commit_now_fate(self) -> CommitFate:
@@ -273,7 +301,7 @@ class History:
         self._elsewhere(owned)
         self._together([("lost", owned)], [("assigned", self._some(self.partitions))])
 
-    def _together(self, first: list, second: list) -> None:
+    def _together(self, first: Sequence[Rebalance], second: Sequence[Rebalance]) -> None:
         rebalances = self.scene.source.rebalances
         if self.rng.random() < 0.5:
             rebalances.append([*first, *second])

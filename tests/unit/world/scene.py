@@ -23,6 +23,7 @@ P0, P1, P2 = (TopicPartition("in", n) for n in range(3))
 
 
 def settings(
+    *,
     count: int = 4,
     byte_size: int = 1_000_000,
     depth: int = 3,
@@ -60,7 +61,8 @@ class Scene:
         self.source.max_poll_interval = self.settings.kafka.max_poll_interval
         self.device = FakeDevice(self.clock, self.journal)
         self.sink = FakeSink(self.clock, self.journal, self.broker, self.source)
-        self.sink.sending = SendRules(self.broker, self.source, self.settings).check
+        self.rules = SendRules(self.broker, self.source, self.settings)
+        self.sink.sending = self.rules.check
         scorer = Isolating(self.device, self.settings.scoring.max_failures)
         ports = Ports(self.source, FakeCodec(), scorer, self.sink, self.observer, self.clock)
         self.pipeline = Pipeline(self.settings, ports)

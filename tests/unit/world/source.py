@@ -11,15 +11,15 @@ from consumer.records import Record, TopicPartition
 
 from .broker import Broker
 from .clock import FakeClock
+from .device import NEVER
 from .journal import Journal, Violation
-
-NEVER = float("inf")
 
 Rebalance = tuple[str, Collection[TopicPartition]]  # assigned | revoked | lost | elsewhere
 
 
 class CommitFate(NamedTuple):
-    """What becomes of a commit: when the broker gets it, whether it takes it, when the answer is there."""
+    """What becomes of a commit: when the broker gets it, whether it takes it, when the answer is there.
+    One that arrives NEVER was refused by the client itself, at once, unless the answer comes NEVER."""
 
     arrives: float = 0.01
     accepted: bool = True
@@ -50,6 +50,8 @@ class FakeSource:
         self.elsewhere: Callable[[Collection[TopicPartition]], None] = lambda partitions: None
         self.on_call: Callable[[str], None] = lambda name: None
         self.alive = True
+        self.refusals = 0  # commits that were waited for and not accepted
+        self._losing = False
         self._generation = -1
         self._told_ends: dict[TopicPartition, int] = {}
         self._answers: deque[tuple[float, bool, dict[TopicPartition, int]]] = deque()
@@ -94,9 +96,12 @@ class FakeSource:
         if self._outstanding:
             raise Violation("a second commit while one is outstanding")
         fate = self.commit_fate()
-        self._outstanding = fate.answered != NEVER
+        self._outstanding = NEVER not in (fate.arrives, fate.answered)
         self.journal.note("commit", {str(p): o for p, o in offsets.items()}, fate)
         self._schedule(dict(offsets), fate)
+        if fate.arrives == NEVER != fate.answered:
+            assert self._listener is not None
+            self._listener.on_commit_refused(tuple(offsets), "_STATE")
 
     def _schedule(self, offsets: dict[TopicPartition, int], fate: CommitFate) -> None:
         asked_in = self._generation
@@ -118,6 +123,7 @@ class FakeSource:
         self.journal.note("commit_now", {str(p): o for p, o in offsets.items()}, fate)
         self.clock.advance(fate.arrives)
         if not fate.accepted or self._generation != self.broker.generation:
+            self.refusals += 1
             return {}
         self.broker.commit(offsets)
         self.on_call("committed")
@@ -138,6 +144,8 @@ class FakeSource:
     # ---------------------------------------------------------------- inside poll
 
     def _check_commit(self, offsets: Mapping[TopicPartition, int]) -> None:
+        if self._losing:
+            raise Violation("I11: a commit of what was lost")
         foreign = offsets.keys() - self.positions.keys()
         if foreign:
             raise Violation(f"commit of partitions that are not ours: {foreign}")
@@ -187,7 +195,9 @@ class FakeSource:
     def _lost(self, partitions: Collection[TopicPartition]) -> None:
         self.journal.note("lost", *map(str, partitions))
         assert self._listener is not None
+        self._losing = True
         self._listener.on_lost(partitions)
+        self._losing = False
         self._leave(partitions)
 
     def _elsewhere(self, partitions: Collection[TopicPartition]) -> None:
