@@ -60,9 +60,9 @@ def _binary(name: str) -> AbstractContextManager[BinaryIO]:
 
 
 def _unpacked(raw: BinaryIO) -> BinaryIO:
-    buffered = cast(io.BufferedReader, raw)
+    buffered = raw if isinstance(raw, io.BufferedReader) else io.BufferedReader(cast(io.RawIOBase, raw))
     packed = buffered.peek(2)[:2] == _GZIP_MAGIC
-    return cast(BinaryIO, gzip.GzipFile(fileobj=buffered)) if packed else raw
+    return cast(BinaryIO, gzip.GzipFile(fileobj=buffered) if packed else buffered)
 
 
 def _numbered(name: str, file: BinaryIO, max_bytes: int) -> Iterator[Line]:

@@ -54,12 +54,12 @@ class TopicReader:
         """What to read, fixed now: records up to the present ends, from `since_ms` (milliseconds since
         the epoch) or the beginning, `count` in all, shared among the partitions by how much they hold.
 
-        Raises Misconfigured when the topic does not exist, Infrastructure when no broker answers.
+        Raises Misconfigured when the topic does not exist or no broker answers.
         """
         try:
             bounds = self._bounds(since_ms)
         except KafkaException as error:
-            raise self._trouble(str(error.args[0].str())) from error
+            raise Misconfigured([self._unreached(str(error.args[0].str()))]) from error
         shares = fair_shares([end - start for start, end in bounds.values()], count)
         return [
             Stretch(partition, start, end, most)
@@ -136,7 +136,7 @@ class TopicReader:
     def _watermarks(self, partition: int) -> tuple[int, int]:
         bounds = self._consumer.get_watermark_offsets(self._at(partition), timeout=self._timeout)
         if bounds is None:
-            raise self._trouble(f"no answer about partition {partition}")
+            raise Misconfigured([self._unreached(f"no answer about partition {partition}")])
         return bounds
 
     def _record(self, message: Message) -> Record:
@@ -151,6 +151,14 @@ class TopicReader:
 
     def _at(self, partition: int, offset: int = 0) -> KafkaPartition:
         return KafkaPartition(self._topic, partition, offset)
+
+    def _unreached(self, why: str) -> str:
+        servers = shown(self._settings.kafka.bootstrap_servers)
+        reason = redacted(why, self._settings)
+        return (
+            f"kafka.bootstrap_servers = {servers}: topic {shown(self._topic)} cannot be read: {reason}; "
+            "start the broker there or correct the address (`consumer check` tells more)"
+        )
 
     def _trouble(self, why: str) -> Infrastructure:
         return Infrastructure(f"topic {shown(self._topic)}: {redacted(why, self._settings)}")

@@ -112,10 +112,21 @@ def test_a_topic_that_does_not_exist_is_named_and_not_created(settings: Settings
                 made.plan(None, 10)
 
 
-def test_brokers_that_do_not_answer_are_trouble_and_not_an_empty_topic(settings: Settings) -> None:
+def test_brokers_that_do_not_answer_are_wrong_input_and_not_an_empty_topic(settings: Settings) -> None:
     away = changed(settings, "kafka", bootstrap_servers="127.0.0.1:1")
     with (
         closing(TopicReader(away, "events", timeout=0.5)) as made,
-        pytest.raises(Infrastructure, match="events"),
+        pytest.raises(Misconfigured, match=r"127\.0\.0\.1:1.*events.*correct the address"),
     ):
         made.plan(None, 10)
+
+
+def test_a_broker_that_goes_silent_in_the_middle_ends_the_reading(
+    cluster: InProcessCluster, settings: Settings
+) -> None:
+    produce(cluster, numbered(20))
+    with closing(TopicReader(settings, "events", timeout=1.0)) as made:
+        (stretch,) = made.plan(None, 100)
+        cluster.broker_down()
+        with pytest.raises(Infrastructure, match="events"):
+            list(made.read([stretch]))
