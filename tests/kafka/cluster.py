@@ -42,8 +42,8 @@ _PROPERTIES = {
     "group.consumer.min.heartbeat.interval.ms": "500",
     "offsets.topic.num.partitions": "4",  # fifty would only slow the first commit down
     "transaction.state.log.num.partitions": "4",
-    "broker.session.timeout.ms": "3000",  # a killed broker may register again only after this
-    "broker.heartbeat.interval.ms": "500",
+    "broker.session.timeout.ms": "5000",  # a killed broker may register again only after this
+    "broker.heartbeat.interval.ms": "1000",
     "log.segment.delete.delay.ms": "1000",
     "controlled.shutdown.enable": "false",  # a lone broker has nobody to hand its partitions to
 }

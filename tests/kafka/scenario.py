@@ -111,7 +111,7 @@ class Scenario:
         described = admin.describe_consumer_groups([self.group], request_timeout=10)
         return len(described[self.group].result(timeout=15).members)
 
-    def until_committed(self, timeout: float = 90.0) -> None:
+    def until_committed(self, timeout: float = 180.0) -> None:
         """Block until the group has committed everything that was fed."""
         ends: dict[int, int] = {}
         for sent in self.fed():

@@ -36,7 +36,7 @@ def test_a_results_topic_that_is_deleted_while_running_stops_commits_until_it_is
     time.sleep(3)  # long enough for several commits, were there any
     assert scenario.committed() == before
     scenario.create_topic("results")
-    scenario.until_committed(timeout=120)
+    scenario.until_committed()
     eventually("ready again", replica.ready, 30)
     replica.signal(signal.SIGTERM)
     assert replica.wait(30) == 0
