@@ -35,22 +35,24 @@ def reporter() -> Iterator[Reporter]:
 
 
 class Bars:
-    """One bar for reading, one for each stage."""
+    """One bar: that of what is going on now."""
 
     def __init__(self, progress: Progress) -> None:
         self._progress = progress
-        self._tasks: dict[str, TaskID] = {}
+        self._shown: tuple[str, TaskID] | None = None
 
     def reading(self, records: int, items: int) -> None:
-        self._show(f"read ({items} different texts)", "read", records, None)
+        self._show("read", f"read ({items} different texts)", records, None)
 
     def stage(self, name: str, done: int, total: int) -> None:
         self._show(name, name, done, total)
 
-    def _show(self, text: str, key: str, done: int, total: int | None) -> None:
-        if key not in self._tasks:
-            self._tasks[key] = self._progress.add_task(text, total=total)
-        self._progress.update(self._tasks[key], description=text, completed=done, total=total)
+    def _show(self, key: str, text: str, done: int, total: int | None) -> None:
+        if self._shown is None or self._shown[0] != key:
+            if self._shown is not None:
+                self._progress.remove_task(self._shown[1])
+            self._shown = key, self._progress.add_task(text, total=total)
+        self._progress.update(self._shown[1], description=text, completed=done, total=total)
 
 
 class Lines:
