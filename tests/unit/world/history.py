@@ -75,6 +75,7 @@ class History:
         self._seen = (0.0, -1)
         self._idle_turns = 0
         self._stop_at = 0.0
+        self._left_open = 0  # records that were sent but not committed when the group was left
 
     @property
     def calm(self) -> bool:
@@ -101,8 +102,8 @@ class History:
             self._check_fatal(str(error))
         else:
             self.journal.note("stopped")
-            if left := self.scene.rules.exposed():
-                raise Violation(f"I17: a clean stop with {left} records sent but not committed")
+            if self._left_open:
+                raise Violation(f"I17: a clean stop with {self._left_open} sent but not committed")
             if self.calm:
                 return True
         self._bury()
@@ -146,6 +147,8 @@ class History:
         self.scene.rebalance(("assigned", mine))
 
     def _call(self, name: str) -> None:
+        if name == "close":
+            self._left_open = self.scene.rules.exposed()
         self._crash_in -= 1
         if self._crash_in <= 0 and not self.calm:
             raise Crash(name)
