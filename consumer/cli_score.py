@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from consumer.cli_options import settings_options
 from consumer.codec import EventCodec
 from consumer.encode import ResultEncoder
-from consumer.errors import BadRecord, Misconfigured
+from consumer.errors import BadRecord, Fatal, Misconfigured
 from consumer.isolation import Isolating
 from consumer.lines import STDIN, Line, check_files, read_lines
 from consumer.loading import Loaded
@@ -33,12 +33,12 @@ _UNDER_WAY = 2  # batches: one is computed while the next is read
 class Rejected(msgspec.Struct, frozen=True):
     """What stands in the output for a line that is no event."""
 
+    outcome: str
     id: str
     file: str
     line: int
     reason: str
     detail: str
-    outcome: str = "rejected"
 
 
 class _Batch(NamedTuple):
@@ -141,8 +141,9 @@ class FileScoring:
         return _Batch(lines, decoded, self._scorer.submit(events))
 
     def _finish(self, batch: _Batch, out: BinaryIO) -> None:
-        while not batch.pending.wait(time.monotonic() + self._settings.scoring.stall_after):
-            click.echo(f"no result for {self._settings.scoring.stall_after:g} s, still waiting", err=True)
+        limit = self._settings.scoring.stall_after
+        if not batch.pending.wait(time.monotonic() + limit):
+            raise Fatal(f"no result for {limit:g} s (scoring.stall_after): the device hangs, or is too slow")
         verdicts = iter(batch.pending.result())
         now = int(time.time() * 1000)
         for line, decoded in zip(batch.lines, batch.decoded, strict=True):
@@ -165,7 +166,8 @@ class FileScoring:
         self._counts["rejected"] += 1
         self._counts[rejection.reason] += 1
         name = result_id(line.record, self._settings.output.id_prefix)
-        return msgspec.json.encode(Rejected(name, line.file, line.number, rejection.reason, rejection.detail))
+        rejected = Rejected("rejected", name, line.file, line.number, rejection.reason, rejection.detail)
+        return msgspec.json.encode(rejected)
 
 
 def _with(settings: Settings, line_format: str | None, include: str | None) -> Settings:
@@ -199,6 +201,6 @@ def _summary(counts: Counter[str], seconds: float, scorer: Scorer) -> str:
     why = f" ({reasons})" if reasons else ""
     model = scorer.model
     return (
-        f"{lines} lines in {seconds:.1f} s: {counts['scored']} scored, {counts['anomaly']} of them anomalies, "
-        f"{counts['empty']} empty, {counts['rejected']} rejected{why}; model {model.name} {model.version}"
+        f"{lines} lines in {seconds:.1f} s: {counts['scored']} scored, {counts['anomaly']} of them "
+        f"anomalies, {counts['empty']} empty, {counts['rejected']} rejected{why}; model {model.name} {model.version}"
     )

@@ -21,7 +21,7 @@ from consumer.ports import ModelInfo, Pending, ScorerStats
 from consumer.records import Event, Rejection, Score, Token
 from consumer.scoring.cache import Cache, digest
 from consumer.scoring.explain import Word, surprising_words, tokens
-from consumer.scoring.worker import Task, Worker
+from consumer.scoring.worker import Task, Worker, failure
 from consumer.settings import Scoring
 
 if TYPE_CHECKING:  # torch takes seconds to import
@@ -57,6 +57,17 @@ class _Ready:
 
     def result(self) -> Sequence[Score | Rejection]:
         return self._verdicts
+
+
+class _Failed(_Ready):
+    """The texts could not even be prepared."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__(())
+        self._error = error
+
+    def result(self) -> Sequence[Score | Rejection]:
+        raise failure(self._error)
 
 
 class _Batch(NamedTuple):
@@ -105,6 +116,12 @@ class ModelScorer:
 
     def submit(self, events: Sequence[Event]) -> Pending:
         """Start scoring. Done at once when every text is known or remembered."""
+        try:
+            return self._submit(events)
+        except Exception as error:  # whatever Python work fails on, the batch fails, not the process
+            return _Failed(error)
+
+    def _submit(self, events: Sequence[Event]) -> Pending:
         items = [self._stored.normalizer.model_input(event.level, event.message) for event in events]
         found = {item: self._look_up(item) for item in dict.fromkeys(items)}
         fresh = [item for item, known in found.items() if known is None]

@@ -35,11 +35,8 @@ class Task(Generic[Result]):
 
     def result(self) -> Result:
         """Only after done(). Raises ScorerFailed for whatever the job raised."""
-        if isinstance(self._error, ConsumerError):
-            raise self._error
         if self._error is not None:
-            kind = type(self._error).__name__
-            raise ScorerFailed(f"the model failed on this batch with {kind}: {self._error}") from self._error
+            raise failure(self._error)
         return self._result[0]
 
     def run(self) -> None:
@@ -49,6 +46,15 @@ class Task(Generic[Result]):
         except Exception as error:  # whatever it is, it belongs to this batch
             self._error = error
         self._finished.set()
+
+
+def failure(error: Exception) -> ConsumerError:
+    """What a scorer raises for an exception of whatever kind."""
+    if isinstance(error, ConsumerError):
+        return error
+    failed = ScorerFailed(f"the model failed on this batch with {type(error).__name__}: {error}"[:500])
+    failed.__cause__ = error
+    return failed
 
 
 class Worker:
