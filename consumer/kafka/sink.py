@@ -46,6 +46,7 @@ class KafkaSink:
         self._moved = False
 
     def send(self, outputs: Sequence[Output], next_offsets: Mapping[TopicPartition, int]) -> _Receipt:
+        self._require_alive()
         if self._moved:
             self._moved = not self._outgoings.learn_partitions(self._producer)
         pairs = [(output, self._outgoings.of(output)) for output in outputs]
@@ -89,8 +90,7 @@ class KafkaSink:
 
     def serve(self, timeout: float) -> None:
         """Run delivery reports, waiting up to `timeout` seconds for the first, and refill the queue."""
-        if self._dead is not None:
-            raise Fatal(self._dead)
+        self._require_alive()
         try:
             self._producer.poll(timeout)
         except (KafkaException, SystemError) as error:
@@ -130,6 +130,10 @@ class KafkaSink:
             except KafkaException as error:
                 receipt.refused(error.args[0], message)
             outbox.popleft()
+
+    def _require_alive(self) -> None:
+        if self._dead is not None:
+            raise Fatal(self._dead)
 
     def _die(self, why: str) -> None:
         self._dead = _broken(why)

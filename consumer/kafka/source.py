@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
@@ -19,13 +18,12 @@ from confluent_kafka import TopicPartition as KafkaPartition
 from consumer.errors import Fatal
 from consumer.kafka.broker_states import any_broker_up
 from consumer.kafka.config import consumer_config, make_client
-from consumer.kafka.start import StartFinder
+from consumer.kafka.start import Misplaced, StartFinder
 from consumer.ports import Listener, Observer, Polled
 from consumer.records import Headers, Record, Start, TopicPartition
 from consumer.settings import Settings
 
 _STATISTICS_MS = 5_000  # how often the client tells which brokers it is connected to
-_RETRY_START = 1.0  # seconds between attempts to place a partition whose position is out of range
 
 
 class KafkaSource:
@@ -41,9 +39,8 @@ class KafkaSource:
         self._eager = settings.kafka.assignor == "range"
         self._observer = observer
         self._owned: set[TopicPartition] = set()
-        self._misplaced: dict[TopicPartition, int] = {}
-        self._retry_at = 0.0
         self._paused = False
+        self._topic_trouble = False
         self._first: list[Message] = []
         self._raised: BaseException | None = None
         self._listener: Listener
@@ -56,6 +53,7 @@ class KafkaSource:
         options = {} if logger is None else {"logger": logger}
         self._consumer: Consumer = make_client(Consumer, config, settings, **options)
         self._starts = StartFinder(self._consumer, settings)
+        self._misplaced = Misplaced(self._starts)
 
     # ---------------------------------------------------------------- Source
 
@@ -69,8 +67,7 @@ class KafkaSource:
         )
 
     def poll(self, timeout: float, limit: int) -> Polled:
-        if self._misplaced:
-            self._place_again()
+        self._place_again()
         messages = self._take(timeout, limit)
         self._raise_kept()
         records: list[Record] = []
@@ -83,6 +80,8 @@ class KafkaSource:
                 self._note_error(message, error, ends)
         if ends and records:
             _drop_stale_ends(ends, records)
+        if self._topic_trouble and (records or ends):
+            self._topic_is_well()
         return Polled(records, ends)
 
     def pause(self) -> None:
@@ -149,7 +148,7 @@ class KafkaSource:
         if code == KafkaError._PARTITION_EOF:
             ends[_source_of(message)] = _offset_of(message)
         elif code == KafkaError._AUTO_OFFSET_RESET:
-            self._misplaced[_source_of(message)] = _offset_of(message)
+            self._misplaced.note(_source_of(message), _offset_of(message))
         elif code == KafkaError._MAX_POLL_EXCEEDED:
             self._observer.trouble("membership", "kafka.max_poll_interval passed without a poll")
         else:
@@ -159,20 +158,11 @@ class KafkaSource:
 
     def _place_again(self) -> None:
         """Put partitions whose position is out of range at the earliest offset, and tell the gap."""
-        if time.monotonic() < self._retry_at:
-            return
-        self._retry_at = time.monotonic() + _RETRY_START
-        for partition, position in tuple(self._misplaced.items()):
-            if partition not in self._owned:
-                del self._misplaced[partition]
-                continue
-            earliest = self._starts.earliest(partition)
+        for partition, position, earliest in self._misplaced.placed():
             if earliest is None:
-                self._observer.trouble("input topic", f"no log bounds for {partition}")
-                continue
-            del self._misplaced[partition]
-            self._observer.trouble("input topic", None)
-            self._move(partition, position, earliest)
+                self._note_topic_trouble(f"no log bounds for {partition}")
+            else:
+                self._move(partition, position, earliest)
 
     def _move(self, partition: TopicPartition, position: int, earliest: int) -> None:
         self._observer.skipped(partition, max(0, earliest - position))
@@ -218,6 +208,8 @@ class KafkaSource:
             (consumer.pause if self._paused else consumer.resume)(placed)
         self._owned.update(starts)
         self._observer.trouble("membership", None)
+        if starts and self._topic_trouble:
+            self._topic_is_well()
         self._listener.on_assigned(starts)
 
     def _on_revoke(self, _: Consumer, partitions: Sequence[KafkaPartition]) -> None:
@@ -230,8 +222,7 @@ class KafkaSource:
         gone = {_ours(p) for p in partitions}
         self._owned -= gone
         self._first = [m for m in self._first if _source_of(m) not in gone]
-        for partition in gone:
-            self._misplaced.pop(partition, None)
+        self._misplaced.forget(gone)
         return gone
 
     def _on_commit(self, error: KafkaError | None, partitions: Sequence[KafkaPartition]) -> None:
@@ -257,13 +248,20 @@ class KafkaSource:
         if code in _BROKER_TROUBLE:
             self._observer.trouble("brokers", text)
         else:
-            self._observer.trouble("input topic", text)
+            self._note_topic_trouble(text)
+
+    def _note_topic_trouble(self, why: str) -> None:
+        """Lasts until the topic delivers something, or partitions of it are assigned anew."""
+        self._topic_trouble = True
+        self._observer.trouble("input topic", why)
+
+    def _topic_is_well(self) -> None:
+        self._topic_trouble = False
+        self._observer.trouble("input topic", None)
 
     def _on_statistics(self, statistics: str) -> None:
         if any_broker_up(statistics):
             self._observer.trouble("brokers", None)
-            if not self._misplaced:
-                self._observer.trouble("input topic", None)
 
 
 _BROKER_TROUBLE = frozenset(

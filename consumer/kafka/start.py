@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from confluent_kafka import Consumer, KafkaException
 from confluent_kafka import TopicPartition as KafkaPartition
@@ -13,6 +13,7 @@ from consumer.records import Start, TopicPartition
 from consumer.settings import Settings
 
 _ASK_TIMEOUT = 5.0
+_RETRY = 1.0  # seconds between attempts to place a partition
 
 
 class StartFinder:
@@ -83,3 +84,32 @@ class StartFinder:
         if time.monotonic() >= deadline:
             raise Fatal(f"The brokers did not tell {what}; starting anywhere else could lose records.")
         time.sleep(0.2)
+
+
+class Misplaced:
+    """Partitions whose position is not in the log any more: the client has stopped fetching them."""
+
+    def __init__(self, starts: StartFinder) -> None:
+        self._starts = starts
+        self._positions: dict[TopicPartition, int] = {}
+        self._retry_at = float("-inf")
+
+    def note(self, partition: TopicPartition, position: int) -> None:
+        self._positions[partition] = position
+
+    def forget(self, partitions: Collection[TopicPartition]) -> None:
+        for partition in partitions:
+            self._positions.pop(partition, None)
+
+    def placed(self) -> Iterator[tuple[TopicPartition, int, int | None]]:
+        """(partition, the position that was refused, the earliest offset or None while nobody tells it);
+        a partition that could be placed is forgotten. Asks at most once a second; then it blocks."""
+        now = time.monotonic()
+        if not self._positions or now < self._retry_at:
+            return
+        self._retry_at = now + _RETRY
+        for partition, position in tuple(self._positions.items()):
+            earliest = self._starts.earliest(partition)
+            if earliest is not None:
+                del self._positions[partition]
+            yield partition, position, earliest
