@@ -26,7 +26,7 @@ from consumer.demo.cluster import InProcessCluster
 from consumer.errors import Fatal
 from consumer.kafka.messages import Outgoings
 from consumer.kafka.sink import KafkaSink
-from consumer.ports import ModelInfo
+from consumer.ports import ModelInfo, Receipt
 from consumer.records import Entry, Event, Output, Reason, Record, Rejection, Score, TopicPartition
 from consumer.settings import Settings
 from tests.mock_cluster.conftest import QUIET, changed
@@ -189,14 +189,18 @@ def test_a_refused_topic_fails_the_batch_and_the_producer_goes_on(
     assert set(offsets(read(cluster)[0])) == {0, 1, 2}
 
 
+def serve_until_it_dies(sink: KafkaSink, receipt: Receipt) -> None:
+    while receipt.wait(time.monotonic() + SOON):
+        assert receipt.failure() is not None
+        sink.step(0.0)
+
+
 def test_a_dead_producer_stays_dead(cluster: InProcessCluster, sink: KafkaSink) -> None:
     sink.send(batch(1), {P0: 1}).wait(time.monotonic() + SOON)
     cluster.push_request_errors(PRODUCE, [KafkaError.OUT_OF_ORDER_SEQUENCE_NUMBER] * 3)
     receipt = sink.send(batch(3), {P0: 3})
     with pytest.raises(Fatal, match="broken for good"):
-        while receipt.wait(time.monotonic() + SOON):
-            assert receipt.failure() is not None
-            sink.step(0.0)
+        serve_until_it_dies(sink, receipt)
     for _ in range(3):
         with pytest.raises(Fatal, match="broken for good"):
             sink.step(0.0)
