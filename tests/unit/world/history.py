@@ -235,7 +235,7 @@ class History:
 
     def _device_speed(self) -> Callable[[], float]:
         rng = self.rng
-        longest = rng.choice((0.004, 0.004, 0.02, 0.2, 5.0, NEVER if rng.random() < 0.3 else 0.004))
+        longest = rng.choice((0.004, 0.004, 0.02, 0.2, 5.0, NEVER if rng.random() < 0.3 else 5.0))
         return lambda: longest if longest == NEVER else rng.uniform(0.0, longest)
 
     def _change_brokers(self) -> None:
