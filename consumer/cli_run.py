@@ -37,5 +37,6 @@ def run(loaded: Loaded, stop_at_end: bool) -> None:
 
 def _load(settings: Settings) -> Scorer:
     from consumer.scoring.scorer import load_scorer  # noqa: PLC0415 - torch takes seconds to import
+    from consumer.stores.redis_scores import open_scores  # noqa: PLC0415 - help needs no Redis client
 
-    return load_scorer(settings.scoring, settings.output.explain_from)
+    return load_scorer(settings.scoring, settings.output.explain_from, open_scores(settings.redis))

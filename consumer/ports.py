@@ -49,17 +49,38 @@ class ModelInfo(msgspec.Struct, frozen=True):
     version: str
 
 
+class StoreStats(NamedTuple):
+    """What a SharedScores did so far."""
+
+    lookups: int = 0  # calls, one per micro-batch
+    read_errors: int = 0  # of them failed, or not answered in time
+    wait_seconds: float = 0.0  # that lookups held micro-batches up
+    written: int = 0  # entries that the store took
+    write_errors: int = 0  # failed calls
+    reads_bypassed: bool = False  # now: it failed too often in a row and is left alone
+    writes_bypassed: bool = False
+
+
+class SharedStats(NamedTuple):
+    """The shared score cache; all zero where there is none."""
+
+    hits: int = 0  # texts that it answered
+    misses: int = 0  # texts that the cache of this process missed, and the shared one too
+    refused: int = 0  # entries that were not what this model had written for their key
+    store: StoreStats = StoreStats()
+
+
 class ScorerStats(NamedTuple):
     """What the scorer did since it was loaded: counters that only grow, unless said otherwise.
 
-    Every text asked for is answered by exactly one of `known`, `repeats`, `cache_hits` and
-    `cache_misses`, so these four add up to the texts. Only a miss costs device time.
+    Every text asked for is answered by exactly one of `known`, `repeats`, `cache_hits`, `shared.hits`
+    and `cache_misses`, so these five add up to the texts. Only a miss costs device time.
     """
 
     device: str = "cpu"  # what computes: `cpu`, or the CUDA device's own name
     known: int = 0  # texts answered by the known-text set
     repeats: int = 0  # texts identical to an earlier one of their micro-batch
-    cache_hits: int = 0  # texts answered by the score cache
+    cache_hits: int = 0  # texts answered by the score cache of this process
     cache_misses: int = 0  # texts that went to the device
     tokens_covered: int = 0  # tokens of the texts that went to the device, each counted once
     tokens_computed: int = 0  # the same with the overlap of windows counted again
@@ -69,6 +90,26 @@ class ScorerStats(NamedTuple):
     budget_tokens: int = 0  # now: padded tokens that a device batch may have
     cache_entries: int = 0  # now: texts in the score cache
     known_texts: int = 0  # now: texts in the known-text set
+    shared: SharedStats = SharedStats()
+
+
+class SharedScores(Protocol):
+    """A cache of scores that replicas share; may forget anything at any time. One thread calls all but
+    `stats`. Nothing here raises: what goes wrong is a miss."""
+
+    def get_many(self, keys: Sequence[bytes]) -> Sequence[bytes | None]:
+        """A value, untrusted, or None for each key; all None after a time that the settings bound."""
+        ...
+
+    def put_many(self, entries: Mapping[bytes, bytes]) -> None:
+        """Start writing; never waits. May drop them."""
+        ...
+
+    def stats(self) -> StoreStats: ...
+
+    def close(self) -> None:
+        """Let go, without waiting for what is under way."""
+        ...
 
 
 class Pending(Protocol):

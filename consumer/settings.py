@@ -8,6 +8,7 @@ import msgspec
 from msgspec import Meta
 
 _Seconds = Annotated[float, Meta(gt=0)]
+_Short = Annotated[float, Meta(gt=0, le=5)]
 _Count = Annotated[int, Meta(ge=1)]
 _Ratio = Annotated[float, Meta(gt=0, le=1)]
 _Text = Annotated[str, Meta(min_length=1)]
@@ -219,6 +220,31 @@ class Scoring(Section, frozen=True):
     ] = 20
 
 
+class RedisSection(Section, frozen=True):
+    """A score cache that replicas share, in Redis or Valkey; docs/redis.md."""
+
+    url: Annotated[
+        str | None,
+        _d("`redis://host:port/db`, `rediss://` (TLS) or `unix:///path`, no password in it; unset: off."),
+    ] = None
+    username: Annotated[str | None, _d("ACL user; unset: the default user.")] = None
+    password: Annotated[str | None, _secret("Password of the user.")] = None
+    ssl_ca_location: Annotated[
+        str | None, _d("PEM file of the authorities to trust with `rediss://`; unset: the system's.")
+    ] = None
+    ssl_certificate_location: Annotated[str | None, _d("PEM file of the client certificate (mTLS).")] = None
+    ssl_key_location: Annotated[str | None, _d("PEM file of the client key (mTLS).")] = None
+    budget: Annotated[_Short, _d("Seconds that one micro-batch waits for it at most.")] = 0.1
+    timeout: Annotated[_Short, _d("Seconds until an answer, after which the connection is given up.")] = 0.2
+    connect_timeout: Annotated[_Short, _d("Seconds until a connection.")] = 0.2
+    ttl: Annotated[_Count, _d("Seconds that an entry is kept.")] = 604_800
+    key_prefix: Annotated[
+        Annotated[str, Meta(max_length=200)], _d("Put before every key; what an ACL can be limited to.")
+    ] = "anomaly-consumer:"
+    breaker_failures: Annotated[_Count, _d("Failures in a row after which it is bypassed.")] = 3
+    breaker_cool_down: Annotated[_Seconds, _d("Seconds from then, and between trials, to a trial.")] = 5.0
+
+
 class Metrics(Section, frozen=True):
     """The HTTP endpoint: /metrics, /live, /ready."""
 
@@ -259,6 +285,7 @@ class Settings(Section, frozen=True):
     delivery: Delivery = Delivery()
     shutdown: Shutdown = Shutdown()
     scoring: Scoring = Scoring()
+    redis: RedisSection = RedisSection()
     metrics: Metrics = Metrics()
     health: Health = Health()
     log: Log = Log()

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from consumer.masking import shown
 from consumer.settings import Settings
 from consumer.settings_keys import KEYS
+from consumer.settings_redis import redis_rules
 
 
 class _Broken(NamedTuple):
@@ -138,6 +139,10 @@ def _tls(settings: Settings) -> Iterator[_Broken]:
             yield _Broken(key, (other,), f"must be set with {other}; a client certificate needs its key")
 
 
+def _redis(settings: Settings) -> Iterator[_Broken]:
+    yield from (_Broken(*broken) for broken in redis_rules(settings.redis))
+
+
 _RULES: tuple[Callable[[Settings], Iterator[_Broken]], ...] = (
     _orders,
     _topics,
@@ -145,4 +150,5 @@ _RULES: tuple[Callable[[Settings], Iterator[_Broken]], ...] = (
     _sasl,
     _credentials,
     _tls,
+    _redis,
 )

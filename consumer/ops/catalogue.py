@@ -119,11 +119,23 @@ DEPENDENCY_UP = _gauge(
     "dependency_up", "1 while a dependency that was ever in trouble is well, 0 while it fails.", "dependency"
 )
 
-# The scorer. Of all texts asked for: known + repeated + cache lookups; only cache misses cost the device.
+# The scorer. Of all texts asked for: known + repeated + cache lookups. What neither this process's cache
+# nor the shared one answers costs the device.
 KNOWN_TEXTS_HIT = _counter("known_text_hits", "Texts answered by the known-text set.")
 REPEATED_TEXTS = _counter("repeated_texts", "Texts identical to an earlier one of their micro-batch.")
-CACHE_LOOKUPS = _counter("score_cache_lookups", "Texts looked up in the score cache.")
-CACHE_HITS = _counter("score_cache_hits", "Texts that the score cache answered.")
+CACHE_LOOKUPS = _counter("score_cache_lookups", "Texts looked up in the score cache of this process.")
+CACHE_HITS = _counter("score_cache_hits", "Texts that it answered.")
+SHARED_HITS = _counter("shared_cache_hits", "Texts that the shared score cache (Redis) answered.")
+SHARED_MISSES = _counter("shared_cache_misses", "Texts that it did not answer, for whatever reason.")
+SHARED_REFUSED = _counter("shared_cache_refused", "Its entries that this model did not write for their key.")
+SHARED_WRITTEN = _counter("shared_cache_written", "Entries that it took.")
+SHARED_LOOKUPS = _counter("shared_cache_lookups", "Times it was asked, at most once for each micro-batch.")
+SHARED_WAIT = _counter("shared_cache_wait_seconds", "Seconds that micro-batches waited for it.")
+SHARED_READ_ERRORS = _counter("shared_cache_read_errors", "Times it was asked and failed, or was too slow.")
+SHARED_WRITE_ERRORS = _counter("shared_cache_write_errors", "Times it refused what was written.")
+SHARED_BYPASSED = _gauge(
+    "shared_cache_bypassed", "1 while it failed too often in a row and is left alone.", "operation"
+)
 TOKENS_COVERED = _counter("tokens_covered", "Tokens of the texts that went to the device.")
 TOKENS_COMPUTED = _counter("tokens_computed", "The same with the overlap of windows counted again.")
 TOKENS_PADDED = _counter(

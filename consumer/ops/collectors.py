@@ -14,7 +14,7 @@ from prometheus_client.registry import Collector
 
 from consumer.ops import catalogue as c
 from consumer.ops.catalogue import Definition
-from consumer.ports import ModelInfo, ScorerStats
+from consumer.ports import ModelInfo, ScorerStats, SharedStats
 
 _CODE = re.compile(r"(?<![A-Za-z0-9_])_?[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+(?![A-Za-z0-9_])")
 _WORDS = re.compile(r"[A-Za-z]+")
@@ -100,12 +100,13 @@ class ScorerCollector(Collector):
         return self._families(self._stats())
 
     def _families(self, s: ScorerStats) -> list[Metric]:
-        lookups = s.cache_hits + s.cache_misses
+        lookups = s.cache_hits + s.shared.hits + s.cache_misses
         return [
             counter(c.KNOWN_TEXTS_HIT, s.known),
             counter(c.REPEATED_TEXTS, s.repeats),
             counter(c.CACHE_LOOKUPS, lookups),
             counter(c.CACHE_HITS, s.cache_hits),
+            *_shared(s.shared),
             counter(c.TOKENS_COVERED, s.tokens_covered),
             counter(c.TOKENS_COMPUTED, s.tokens_computed),
             counter(c.TOKENS_PADDED, s.tokens_padded),
@@ -116,3 +117,18 @@ class ScorerCollector(Collector):
             gauge(c.KNOWN_TEXTS, [((), s.known_texts)]),
             gauge(c.MODEL, [((self._model.version, s.device), 1.0)]),
         ]
+
+
+def _shared(s: SharedStats) -> list[Metric]:
+    bypassed = ((("read",), float(s.store.reads_bypassed)), (("write",), float(s.store.writes_bypassed)))
+    return [
+        counter(c.SHARED_HITS, s.hits),
+        counter(c.SHARED_MISSES, s.misses),
+        counter(c.SHARED_REFUSED, s.refused),
+        counter(c.SHARED_WRITTEN, s.store.written),
+        counter(c.SHARED_LOOKUPS, s.store.lookups),
+        counter(c.SHARED_WAIT, s.store.wait_seconds),
+        counter(c.SHARED_READ_ERRORS, s.store.read_errors),
+        counter(c.SHARED_WRITE_ERRORS, s.store.write_errors),
+        gauge(c.SHARED_BYPASSED, bypassed),
+    ]

@@ -94,6 +94,11 @@ class FittedLanguageModel:
         self._tokenizer = tokenizer
         self._windowing = windowing
 
+    @property
+    def fingerprint(self) -> str:
+        """What beside the weights changes a measurement by more than rounding."""
+        return f"{PRECISION} {self._windowing.width}/{self._windowing.context}"
+
     def prepare(self, items: Sequence[str]) -> Prepared:
         """Tokenise, cut into windows, and fill device batches. Python and numpy only."""
         packed = pack(self._tokenizer.ids(items), self._tokenizer.mark, self._windowing)

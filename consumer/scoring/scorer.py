@@ -1,7 +1,8 @@
 """The scorer that the pipeline calls: Python work on the caller's thread, the device's on a worker.
 
 Every distinct text of a micro-batch is answered once: from what fitting knew, from what was scored
-before, or by the model. A verdict is a function of the record and the model alone.
+before, here or by another replica, or by the model. A verdict is a function of the record and the
+model alone.
 """
 
 from __future__ import annotations
@@ -17,17 +18,18 @@ import numpy as np
 from consumer.calibration import threshold_for
 from consumer.errors import ConsumerError, ScorerFailed
 from consumer.normalize import Normalized, level_prefix
-from consumer.ports import ModelInfo, Pending, ScorerStats
+from consumer.ports import ModelInfo, Pending, ScorerStats, SharedScores, SharedStats
 from consumer.records import Event, Rejection, Score, Token
 from consumer.scoring.cache import Cache, digest
 from consumer.scoring.explain import Word, surprising_words, tokens
+from consumer.scoring.shared import Shared, join, share, split
 from consumer.scoring.worker import Task, Worker, failure
 from consumer.settings import Scoring
 
 if TYPE_CHECKING:  # torch takes seconds to import
     from consumer.scoring.judge import Verdicts
     from consumer.scoring.language_model import Prepared, Surprisals
-    from consumer.scoring.parts import Measured
+    from consumer.scoring.parts import Floats, Measured
     from consumer.scoring.stored import StoredModel
 
 # How far a score may move with the neighbours of its text in a device batch, or between devices.
@@ -100,9 +102,12 @@ class _Computing:
 
 
 class ModelScorer:
-    """A Scorer over one loaded model. One thread calls it; `stats` may be called from any."""
+    """A Scorer over one loaded model, by itself or `shared` with other replicas. One thread calls it;
+    `stats` may be called from any."""
 
-    def __init__(self, stored: StoredModel, scoring: Scoring, explain_from: float) -> None:
+    def __init__(
+        self, stored: StoredModel, scoring: Scoring, explain_from: float, shared: Shared | None = None
+    ) -> None:
         self.model = ModelInfo(stored.manifest.name, stored.version)
         self._stored = stored
         self._fitted = stored.fitted
@@ -111,11 +116,13 @@ class ModelScorer:
         self._explain_from = explain_from
         self._stall_after = scoring.stall_after
         self._cache: Cache[str | bytes, Known] = Cache(scoring.cache_size)
+        self._shared = shared
         self._worker = Worker("scorer")
         self._counts = ScorerStats()
 
     def submit(self, events: Sequence[Event]) -> Pending:
-        """Start scoring. Done at once when every text is known or remembered."""
+        """Start scoring. Done at once when every text is known or remembered. Blocks on the shared
+        cache, if there is one, for as long as its settings allow."""
         try:
             return self._submit(events)
         except Exception as error:  # whatever Python work fails on, the batch fails, not the process
@@ -124,8 +131,10 @@ class ModelScorer:
     def _submit(self, events: Sequence[Event]) -> Pending:
         items = [self._stored.normalizer.model_input(event.level, event.message) for event in events]
         found = {item: self._look_up(item) for item in dict.fromkeys(items)}
+        recalled = self._recall([item for item, known in found.items() if known is None])
+        found.update(recalled)
         fresh = [item for item, known in found.items() if known is None]
-        self._count(len(items), found, len(fresh))
+        self._count(len(items), found, len(recalled), len(fresh))
         if not fresh:
             return _Ready(self._verdicts(events, items, found))
         prepared = self._language_model.prepare(fresh)
@@ -135,8 +144,15 @@ class ModelScorer:
 
     def finish(self, batch: _Batch, surprisals: Surprisals) -> Sequence[Score]:
         """The verdicts of a computed batch, in arrival order. Raises ScorerFailed."""
-        found = {**batch.found, **self._judge(batch, surprisals)}
-        return self._verdicts(batch.events, batch.items, found)
+        if not np.isfinite(surprisals.nats).all():
+            raise ScorerFailed("the model gave a value that is not finite")
+        by_part = {**batch.others, self._language_model.name: self._language_model.summarise(surprisals)}
+        measured = [by_part[name] for name in self._fitted.part_names]
+        nats = [surprisals.of(index) for index in range(len(batch.fresh))]
+        judged = self._judge(batch.fresh, measured, nats)
+        if self._shared is not None:
+            self._shared.keep(dict(zip(batch.fresh, join(measured, nats), strict=True)))
+        return self._verdicts(batch.events, batch.items, {**batch.found, **judged})
 
     def stats(self) -> ScorerStats:
         engine = self._language_model.engine
@@ -148,6 +164,7 @@ class ModelScorer:
             budget_tokens=engine.budget,
             cache_entries=len(self._cache),
             known_texts=len(self._fitted.known),
+            shared=SharedStats() if self._shared is None else self._shared.stats(),
         )
 
     def self_test(self) -> bool:
@@ -164,6 +181,8 @@ class ModelScorer:
 
     def close(self) -> None:
         self._worker.close()
+        if self._shared is not None:
+            self._shared.close()
 
     def _look_up(self, item: str) -> Known | None:
         key = _key(item)
@@ -179,26 +198,36 @@ class ModelScorer:
         parts = (part for part in self._fitted.parts if part is not self._language_model)
         return {part.name: part.measure(fresh) for part in parts}
 
-    def _judge(self, batch: _Batch, surprisals: Surprisals) -> dict[str, Known | None]:
-        measured = {**batch.others, self._language_model.name: self._language_model.summarise(surprisals)}
-        verdicts = self._fitted.judge_new(
-            [measured[name] for name in self._fitted.part_names], self._threshold
-        )
-        if not (np.isfinite(surprisals.nats).all() and np.isfinite(verdicts.scores).all()):
+    def _recall(self, items: list[str]) -> dict[str, Known]:
+        """Those of the items that another replica measured. Never raises: what cannot be used is missed."""
+        found = {} if self._shared is None or not items else self._shared.find(items)
+        if self._shared is None or not found:
+            return {}
+        measured = split(self._shared.shape, list(found.values()))
+        try:
+            return self._judge(list(found), measured, [each.nats for each in found.values()])
+        except (ConsumerError, ValueError):
+            return {}
+
+    def _judge(
+        self, items: Sequence[str], measured: Sequence[Measured], nats: Sequence[Floats]
+    ) -> dict[str, Known]:
+        """Verdicts from what each part measured and the surprisals of the tokens; remembered from now on."""
+        verdicts = self._fitted.judge_new(measured, self._threshold)
+        if not np.isfinite(verdicts.scores).all():
             raise ScorerFailed("the model gave a value that is not finite")
-        judged: dict[str, Known | None] = {}
-        for index, item in enumerate(batch.fresh):
-            known = Known(self._score(verdicts, index), self._words(item, index, verdicts, surprisals), False)
-            judged[item] = known
+        judged: dict[str, Known] = {}
+        for index, item in enumerate(items):
+            words = self._words(item, float(verdicts.scores[index]), nats[index])
+            judged[item] = known = Known(self._score(verdicts, index), words, fitted=False)
             self._cache.put(_key(item), known)
         return judged
 
-    def _words(self, item: str, index: int, verdicts: Verdicts, surprisals: Surprisals) -> tuple[Word, ...]:
+    def _words(self, item: str, score: float, nats: Floats) -> tuple[Word, ...]:
         """Of the message in the item; empty below `output.explain_from`."""
-        if verdicts.scores[index] < self._explain_from:
+        if score < self._explain_from:
             return ()
-        spans = self._language_model.spans(item)
-        return surprising_words(item, spans, surprisals.of(index).tolist())
+        return surprising_words(item, self._language_model.spans(item), nats.tolist())
 
     def _score(self, verdicts: Verdicts, index: int) -> Score:
         parts = zip(self._fitted.part_names, verdicts.parts[index].tolist(), strict=True)
@@ -230,13 +259,13 @@ class ModelScorer:
             explained = tokens(event.message, known.words, normalized, begin)
         return msgspec.structs.replace(known.score, truncated=event.truncated, tokens=explained)
 
-    def _count(self, asked: int, found: Mapping[str, Known | None], fresh: int) -> None:
+    def _count(self, asked: int, found: Mapping[str, Known | None], recalled: int, fresh: int) -> None:
         fitted = sum(known is not None and known.fitted for known in found.values())
         c = self._counts
         self._counts = c._replace(
             known=c.known + fitted,
             repeats=c.repeats + asked - len(found),
-            cache_hits=c.cache_hits + len(found) - fitted - fresh,
+            cache_hits=c.cache_hits + len(found) - fitted - recalled - fresh,
             cache_misses=c.cache_misses + fresh,
         )
 
@@ -252,10 +281,11 @@ def _key(item: str) -> str | bytes:
     return item if len(item) <= _SHORT else digest(item)
 
 
-def load_scorer(scoring: Scoring, explain_from: float) -> ModelScorer:
-    """Load and warm the model that `scoring.model` names; blocks for seconds. Raises Misconfigured."""
+def load_scorer(scoring: Scoring, explain_from: float, store: SharedScores | None = None) -> ModelScorer:
+    """Load and warm the model that `scoring.model` names; blocks for seconds. `store`: where replicas
+    share what they measured. Raises Misconfigured."""
     from consumer.scoring.stored import load_stored  # noqa: PLC0415 - it imports torch
 
     stored = load_stored(scoring)
     stored.language_model.warm_up()
-    return ModelScorer(stored, scoring, explain_from)
+    return ModelScorer(stored, scoring, explain_from, None if store is None else share(stored, store))

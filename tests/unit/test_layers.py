@@ -19,7 +19,8 @@ LEVELS = {
     1: [
         "batcher", "calibration", "codec", "ends", "headers", "limits", "lines", "loading", "masking",
         "masks", "normalize", "offsets", "pacing", "packing", "partitioner", "results", "settings",
-        "settings_docs", "settings_keys", "settings_refused", "settings_rules", "settings_sources",
+        "settings_docs", "settings_keys", "settings_redis", "settings_refused", "settings_rules",
+        "settings_sources",
     ],
     2: ["ports"],
     3: ["commits", "dead_letters", "encode", "flight", "intake", "isolation", "pipeline"],

@@ -1,0 +1,1 @@
+"""What replicas share beside Kafka. The only place that imports redis."""

@@ -1,0 +1,146 @@
+"""The score cache that replicas share, in Redis or Valkey. Advisory: whatever it does costs time only."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol
+
+from redis.exceptions import ReadOnlyError
+
+from consumer.ports import StoreStats
+from consumer.settings import RedisSection
+from consumer.stores.breaker import Breaker
+from consumer.stores.lane import Errand, Lane
+from consumer.stores.redis_client import make_client
+
+_PLACES = 4  # errands that wait at once: more would answer too late for anybody
+_log = logging.getLogger(__name__)
+
+
+class Client(Protocol):
+    """The two calls that are made."""
+
+    def read(self, keys: Sequence[bytes]) -> Sequence[bytes | None]:
+        """One command. Raises whatever the vendor raises."""
+        ...
+
+    def write(self, entries: Mapping[bytes, bytes]) -> int:
+        """One pipeline; the number written. Raises when any was refused."""
+        ...
+
+
+class RedisClient:
+    """Both calls over redis-py, with the prefix and the time to live of the settings."""
+
+    def __init__(self, settings: RedisSection) -> None:
+        self._redis = make_client(settings)
+        self._prefix = settings.key_prefix.encode()
+        self._ttl = settings.ttl
+
+    def read(self, keys: Sequence[bytes]) -> Sequence[bytes | None]:
+        found = self._redis.mget([self._prefix + key for key in keys])
+        return [value if isinstance(value, bytes) else None for value in found]
+
+    def write(self, entries: Mapping[bytes, bytes]) -> int:
+        pipeline = self._redis.pipeline(transaction=False)
+        for key, value in entries.items():
+            pipeline.set(self._prefix + key, value, ex=self._ttl)
+        answers = pipeline.execute(raise_on_error=False)
+        for answer in answers:
+            if isinstance(answer, ReadOnlyError):
+                # The master that we knew is a replica now: look up the name again.
+                self._redis.connection_pool.disconnect()
+            if isinstance(answer, Exception):
+                raise answer
+        return len(answers)
+
+
+class RedisScores:
+    """SharedScores over a client. Reads wait at most `redis.budget`; writes never wait.
+
+    Reads and writes have a breaker each: a store that is full or read-only still answers. One thread
+    calls; `stats` may be called from any.
+    """
+
+    def __init__(
+        self, settings: RedisSection, client: Client, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._client = client
+        self._clock = clock
+        self._budget = settings.budget
+        self._reads = Breaker(settings.breaker_failures, settings.breaker_cool_down)
+        self._writes = Breaker(settings.breaker_failures, settings.breaker_cool_down)
+        self._lane = Lane("shared-scores", _PLACES)
+        self._read_stats = StoreStats()  # each written by one thread only
+        self._write_stats = StoreStats()
+
+    def get_many(self, keys: Sequence[bytes]) -> Sequence[bytes | None]:
+        """A value or None for each key. Blocks at most the budget; never raises."""
+        began = self._clock()
+        if not keys or not self._reads.allows(began):
+            return [None] * len(keys)
+        errand = Errand(lambda: self._client.read(keys))
+        on_its_way = self._lane.offer(errand) and errand.wait(self._budget)
+        s, waited = self._read_stats, self._clock() - began
+        self._read_stats = s._replace(lookups=s.lookups + 1, wait_seconds=s.wait_seconds + waited)
+        why = errand.error if on_its_way else f"no answer within {self._budget} s"
+        if why is not None:
+            self._read_failed(why)
+            return [None] * len(keys)
+        if self._reads.succeeded():
+            _log.info("redis answers again", extra={"action": "redis_back", "operation": "read"})
+        return errand.result()
+
+    def put_many(self, entries: Mapping[bytes, bytes]) -> None:
+        """Send, or drop when the store is behind or bypassed. Never waits, never raises."""
+        if entries:
+            self._lane.offer(Errand(lambda: self._write(entries)))
+
+    def stats(self) -> StoreStats:
+        return self._read_stats._replace(
+            written=self._write_stats.written,
+            write_errors=self._write_stats.write_errors,
+            reads_bypassed=self._reads.open,
+            writes_bypassed=self._writes.open,
+        )
+
+    def close(self) -> None:
+        self._lane.close()
+
+    def _write(self, entries: Mapping[bytes, bytes]) -> None:
+        """In the lane's thread."""
+        if not self._writes.allows(self._clock()):
+            return
+        s = self._write_stats
+        try:
+            written = self._client.write(entries)
+        except Exception as error:  # advisory: whatever went wrong, nobody waits for this
+            self._write_stats = s._replace(write_errors=s.write_errors + 1)
+            if self._writes.failed(self._clock()):
+                _tell_bypassed("write", error)
+            return
+        self._write_stats = s._replace(written=s.written + written)
+        if self._writes.succeeded():
+            _log.info("redis takes scores again", extra={"action": "redis_back", "operation": "write"})
+
+    def _read_failed(self, why: Exception | str) -> None:
+        s = self._read_stats
+        self._read_stats = s._replace(read_errors=s.read_errors + 1)
+        if self._reads.failed(self._clock()):
+            _tell_bypassed("read", why)
+
+
+def _tell_bypassed(operation: str, why: Exception | str) -> None:
+    """Once per outage."""
+    shown = f"{type(why).__name__}: {why}" if isinstance(why, Exception) else why
+    _log.warning(
+        "redis fails and is bypassed for now; scores are computed here",
+        extra={"action": "redis_bypassed", "operation": operation, "why": shown[:300]},
+    )
+
+
+def open_scores(settings: RedisSection) -> RedisScores | None:
+    """None where redis.url is unset. Does not connect."""
+    return None if settings.url is None else RedisScores(settings, RedisClient(settings))
