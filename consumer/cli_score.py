@@ -202,5 +202,6 @@ def _summary(counts: Counter[str], seconds: float, scorer: Scorer) -> str:
     model = scorer.model
     return (
         f"{lines} lines in {seconds:.1f} s: {counts['scored']} scored, {counts['anomaly']} of them "
-        f"anomalies, {counts['empty']} empty, {counts['rejected']} rejected{why}; model {model.name} {model.version}"
+        f"anomalies, {counts['empty']} empty, {counts['rejected']} rejected{why}; "
+        f"model {model.name} {model.version}"
     )
