@@ -32,6 +32,24 @@ from consumer.settings_rules import split_address
         ({"kafka.security_protocol": "sasl_ssl"}, "kafka.sasl_mechanism", "must be set"),
         ({"kafka.ssl_key_location": "/dev/null"}, "kafka.ssl_certificate_location", "needs its key"),
         ({"kafka.oauth_token_url": "http://x"}, "kafka.oauth_token_url", "https"),
+        ({"redis.url": "cache:6379"}, "redis.url", "is not redis://"),
+        ({"redis.url": "redis:///0"}, "redis.url", "is not redis://"),
+        ({"redis.url": "http://cache"}, "redis.url", "is not redis://"),
+        ({"redis.url": "redis://cache:x"}, "redis.url", "is no URL"),
+        ({"redis.url": "redis://u:hush@cache"}, "redis.url", "redis.password_file"),
+        ({"redis.url": "redis://cache?socket_timeout=9"}, "redis.url", "address only"),
+        ({"redis.url": "redis://cache/first"}, "redis.url", "no database number"),
+        ({"redis.url": "redis://cache", "redis.username": "u"}, "redis.password", "must be set"),
+        (
+            {"redis.url": "redis://cache", "redis.ssl_ca_location": "/dev/null"},
+            "redis.ssl_ca_location",
+            "rediss",
+        ),
+        (
+            {"redis.url": "rediss://c", "redis.ssl_key_location": "/dev/null"},
+            "redis.ssl_certificate_location",
+            "key",
+        ),
     ],
 )
 def test_a_broken_rule_names_the_key_its_value_and_the_other_key(
@@ -50,6 +68,9 @@ def test_a_broken_rule_names_the_key_its_value_and_the_other_key(
         {"kafka.session_timeout": "300"},
         {"delivery.timeout": "299.9"},
         {"batch.idle_wait": "0.25"},
+        {"redis.url": "redis://cache"},
+        {"redis.url": "rediss://[::1]:6380/3", "redis.ssl_ca_location": "/dev/null"},
+        {"redis.url": "unix:///run/valkey.sock"},
         {"kafka.bootstrap_servers": "a:1, [::1]:9092,10.0.0.1:65535"},
         {
             "kafka.security_protocol": "ssl",

@@ -1,0 +1,163 @@
+"""The shared score cache over a client that fails on demand."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from threading import Event
+
+import pytest
+
+from consumer.settings import RedisSection
+from consumer.stores.redis_scores import RedisScores, open_scores
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class FakeClient:
+    """Answers from memory; raises `error`, or waits for `gate`, while there is one."""
+
+    def __init__(self) -> None:
+        self.entries: dict[bytes, bytes] = {}
+        self.calls: list[str] = []
+        self.read_error: Exception | None = None
+        self.write_error: Exception | None = None
+        self.gate: Event | None = None
+        self.wrote = Event()
+
+    def read(self, keys: Sequence[bytes]) -> Sequence[bytes | None]:
+        self.calls.append("read")
+        if self.gate is not None:
+            self.gate.wait()
+        if self.read_error is not None:
+            raise self.read_error
+        return [self.entries.get(key) for key in keys]
+
+    def write(self, entries: Mapping[bytes, bytes]) -> int:
+        self.calls.append("write")
+        self.wrote.set()
+        if self.write_error is not None:
+            raise self.write_error
+        self.entries.update(entries)
+        return len(entries)
+
+
+class World:
+    def __init__(self, budget: float = 5.0) -> None:
+        self.client, self.clock = FakeClient(), Clock()
+        self.scores = RedisScores(RedisSection(url="redis://x", budget=budget), self.client, self.clock)
+
+    def settle(self) -> None:
+        """Wait until the lane has done what was sent: a read comes behind every write."""
+        gate, self.client.gate = self.client.gate, None
+        error, self.client.read_error = self.client.read_error, None
+        self.scores._reads.open = False
+        self.scores.get_many([b"settle"])
+        self.client.gate, self.client.read_error = gate, error
+
+
+def test_it_is_off_unless_a_url_is_set() -> None:
+    assert open_scores(RedisSection()) is None
+
+
+def test_what_is_put_is_found_in_one_call_each() -> None:
+    world = World()
+    world.scores.put_many({b"a": b"1", b"b": b"2"})
+    assert world.scores.get_many([b"b", b"c", b"a"]) == [b"2", None, b"1"]
+    assert world.client.calls == ["write", "read"]
+    assert world.scores.stats().written == 2
+
+
+def test_nothing_is_called_for_nothing() -> None:
+    world = World()
+    world.scores.put_many({})
+    assert world.scores.get_many([]) == []
+    assert world.client.calls == []
+
+
+def test_failing_reads_are_misses_told_once_and_bypassed_after_the_third(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    world = World()
+    world.client.read_error = OSError("refused")
+    for _ in range(10):
+        assert world.scores.get_many([b"a", b"b"]) == [None, None]
+    assert world.client.calls == ["read"] * 3
+    stats = world.scores.stats()
+    assert (stats.lookups, stats.read_errors, stats.reads_bypassed) == (3, 3, True)
+    for trial in range(1, 5):
+        world.clock.now = 5.0 * trial
+        world.scores.get_many([b"a"])
+    assert world.client.calls == ["read"] * 7
+    assert [record.action for record in caplog.records] == ["redis_bypassed"]  # type: ignore[attr-defined]
+
+
+def test_it_comes_back_with_the_first_good_trial() -> None:
+    world = World()
+    world.client.entries[b"a"] = b"1"
+    world.client.read_error = OSError("refused")
+    for _ in range(3):
+        world.scores.get_many([b"a"])
+    world.client.read_error = None
+    assert world.scores.get_many([b"a"]) == [None]
+    world.clock.now = 5.0
+    assert world.scores.get_many([b"a"]) == [b"1"]
+    assert not world.scores.stats().reads_bypassed
+
+
+def test_a_client_that_never_answers_is_given_up_and_what_waits_behind_it_is_skipped() -> None:
+    world = World(budget=0.01)
+    world.client.gate = gate = Event()
+    for _ in range(10):
+        assert world.scores.get_many([b"a"]) == [None]
+    world.scores.put_many({b"a": b"1"})
+    assert world.client.calls == ["read"]
+    assert world.scores.stats().read_errors == 3
+    gate.set()
+    assert world.client.wrote.wait(10)
+    assert world.client.calls == ["read", "write"]
+
+
+def test_a_store_that_takes_nothing_is_still_read() -> None:
+    world = World()
+    world.client.entries[b"a"] = b"1"
+    world.client.write_error = OSError("OOM")
+    for _ in range(10):
+        world.scores.put_many({b"b": b"2"})
+        assert world.scores.get_many([b"a"]) == [b"1"]
+    stats = world.scores.stats()
+    assert world.client.calls.count("write") == stats.write_errors == 3
+    assert (stats.reads_bypassed, stats.writes_bypassed) == (False, True)
+    world.client.write_error, world.clock.now = None, 5.0
+    world.scores.put_many({b"b": b"2"})
+    assert world.scores.get_many([b"b"]) == [b"2"]
+    assert not world.scores.stats().writes_bypassed
+
+
+def test_writes_that_would_pile_up_are_dropped_and_the_caller_goes_on() -> None:
+    world = World(budget=0.01)
+    world.client.gate = gate = Event()
+    world.scores.get_many([b"a"])
+    for n in range(100):
+        world.scores.put_many({b"%d" % n: b""})
+    gate.set()
+    world.client.gate = None
+    world.settle()
+    assert world.client.calls.count("write") <= 4
+
+
+def test_nothing_is_written_any_more_once_it_is_closed() -> None:
+    world = World(budget=0.01)
+    world.client.gate = gate = Event()
+    world.scores.get_many([b"a"])
+    world.scores.put_many({b"a": b"1"})
+    world.scores.close()
+    gate.set()
+    world.scores._lane._thread.join(10)
+    assert not world.scores._lane._thread.is_alive()
+    assert "write" not in world.client.calls
