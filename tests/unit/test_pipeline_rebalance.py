@@ -39,7 +39,7 @@ def test_a_revoke_commits_the_revoked_partitions_only_and_the_others_go_on() -> 
     scene = under_way()
     scene.rebalance(("revoked", [P0]))
     scene.until(lambda: scene.observer.counts["rebalanced"] == 2)
-    assert scene.journal.all("commit_now")[-1].detail[0] == {"in[0]": 2}
+    assert scene.journal.all("commit_now")[-1].detail[0] == {P0: 2}
     scene.fill(P1, 3)
     scene.stop()
     assert scene.committed(P1) == 2

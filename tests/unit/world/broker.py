@@ -109,7 +109,7 @@ class Broker:
                 self._check_first(partition, offset)
             self.first_committed.setdefault(partition, offset)
             self.committed[partition] = offset
-        self.journal.note("committed", {str(p): o for p, o in offsets.items()}, self.generation)
+        self.journal.note("committed", dict(offsets), self.generation)
 
     def _check_first(self, partition: TopicPartition, offset: int) -> None:
         passed = self.logs[partition].readable(self.logs[partition].start, offset)

@@ -3,31 +3,18 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 
 from consumer.errors import Fatal
 from consumer.records import TopicPartition
-from consumer.settings import (
-    Batch,
-    Commit,
-    DeadLetter,
-    Delivery,
-    Kafka,
-    PipelineSection,
-    Scoring,
-    Settings,
-    Shutdown,
-)
 
+from .chance import Chance, some_settings
 from .contract import check_the_end
 from .device import NEVER
 from .journal import Violation
 from .scene import Scene
-from .sink import SendFate
-from .source import CommitFate, Rebalance
+from .source import Rebalance
 
-_VALUES = (b"a", b"b", None, b"", b"undecodable", b"oversize" + b"x" * 30, b"poison", b"a longer text")
-_WEIGHTS = (30, 20, 2, 2, 3, 3, 3, 10)
 _CALM_LIMIT = 400.0  # seconds within which everything has to be done once the faults stop
 
 
@@ -35,39 +22,19 @@ class Crash(BaseException):
     """kill -9: nothing of the process goes on, not even a finally that matters."""
 
 
-def _settings(rng: random.Random) -> Settings:
-    idle_wait = rng.choice((0.001, 0.01, 0.05))
-    return Settings(
-        kafka=Kafka(max_poll_interval=12.0),
-        batch=Batch(
-            count=rng.randint(1, 6),
-            byte_size=rng.choice((1, 20, 60, 10_000)),
-            max_wait=idle_wait * rng.choice((1, 3, 10)),
-            idle_wait=idle_wait,
-        ),
-        pipeline=PipelineSection(depth=rng.randint(1, 4)),
-        commit=Commit(interval=rng.choice((0.02, 0.2, 1.0)), max_uncommitted=rng.choice((1, 3, 8, 30))),
-        delivery=Delivery(revoke_budget=rng.choice((0.3, 1.5))),
-        shutdown=Shutdown(drain_timeout=rng.choice((0.3, 1.5))),
-        scoring=Scoring(stall_after=rng.choice((6.0, 9.0)), max_failures=10**9),
-        dead_letter=DeadLetter(max_run=10**9, ratio_window=10**9),
-    )
-
-
 class History:
     """One seed: lives full of faults, then calm, then the verdict. `run()` raises Violation."""
 
     def __init__(self, seed: int) -> None:
         self.rng = rng = random.Random(seed)
-        self.scene = Scene(_settings(rng), policy=rng.choice(("earliest", "latest")))
+        self.scene = Scene(some_settings(rng), policy=rng.choice(("earliest", "latest")))
         self.broker, self.clock, self.journal = self.scene.broker, self.scene.clock, self.scene.journal
         self.partitions = [TopicPartition("in", n) for n in range(rng.randint(1, 4))]
         for tp in self.partitions:
             self.broker.gap(tp, rng.choice((0, 0, 2)))
         self.turns = rng.randint(10, 120)
         self.eager = rng.random() < 0.4
-        self.trouble = rng.choice((0.0, 0.05, 0.3))  # how often a send or a commit goes wrong
-        self.brokers_down = False
+        self.chance = Chance(rng)
         self.deadly = rng.random() < 0.6  # processes may be killed
         self.disturbances = 0
         self.calm_since: float | None = None
@@ -140,9 +107,9 @@ class History:
         source.leak = lambda: rng.random() < 0.5
         source.end_is_told = lambda: self.calm or rng.random() < 0.6
         source.elsewhere = self._elsewhere
-        source.commit_fate, source.commit_now_fate = self._commit_fate, self._commit_now_fate
-        sink.rng, sink.fate = rng, self._send_fate
-        device.duration = self._device_speed()
+        source.commit_fate, source.commit_now_fate = self.chance.commit_fate, self.chance.commit_now_fate
+        sink.rng, sink.fate = rng, self.chance.send_fate
+        device.duration = self.chance.device_speed()
         mine = self._some(self.partitions) if not self.calm else self.partitions
         self.scene.rebalance(("assigned", mine))
 
@@ -167,7 +134,13 @@ class History:
         self.turns -= 1
         if self.turns <= 0:
             return self._calm_turn()
-        actions = (self._produce, self._rebalance, self._jump, self._change_device, self._change_brokers)
+        actions = (
+            self._produce,
+            self._rebalance,
+            self._jump,
+            self._change_device,
+            self.chance.change_brokers,
+        )
         if self.rng.random() < 0.4:
             self.rng.choice(actions)()
         if self.deadly and self._crash_in == NEVER and self.rng.random() < 0.04:
@@ -205,7 +178,8 @@ class History:
     def _calm_down(self) -> None:
         self.journal.note("calm")
         self.calm_since = self.clock.now()
-        self.trouble, self.brokers_down, self._crash_in = 0.0, False, NEVER
+        self.chance.calm_down()
+        self._crash_in = NEVER
         self.scene.device.duration = lambda: 0.003
         held = set(self.scene.source.positions)
         for kind, partitions in (r for group in self.scene.source.rebalances for r in group):
@@ -224,49 +198,14 @@ class History:
                 self.broker.gap(tp, self.rng.randint(1, 3))
             else:
                 key = self.rng.choice((None, b"k1", b"k2", b"k3"))
-                self.broker.produce(tp, self.rng.choices(_VALUES, _WEIGHTS)[0], key)
+                self.broker.produce(tp, self.chance.value(), key)
 
     def _jump(self) -> None:
         """Time passes in which the process does nothing: a slow scheduler, a busy machine."""
         self.clock.advance(self.rng.choice((0.0, 0.001, 0.05, 0.3, 1.0)))
 
     def _change_device(self) -> None:
-        self.scene.device.duration = self._device_speed()
-
-    def _device_speed(self) -> Callable[[], float]:
-        rng = self.rng
-        longest = rng.choice((0.004, 0.004, 0.02, 0.2, 5.0, NEVER if rng.random() < 0.3 else 5.0))
-        return lambda: longest if longest == NEVER else rng.uniform(0.0, longest)
-
-    def _change_brokers(self) -> None:
-        self.brokers_down = not self.brokers_down and self.rng.random() < 0.3
-
-    def _send_fate(self) -> SendFate:
-        rng = self.rng
-        appends, answers = rng.choice((0.0, 0.002, 0.03, 0.5)), rng.choice((0.0, 0.002, 0.03, 0.5))
-        if self.calm:
-            return SendFate()
-        if self.brokers_down:
-            return SendFate(appends, answers + 0.5, unwritten=1.0)
-        if rng.random() < self.trouble:
-            return SendFate(appends, answers, rng.choice((0.0, 0.3, 1.0)), rng.choice((0.0, 0.3)))
-        return SendFate(appends, answers)
-
-    def _commit_fate(self) -> CommitFate:
-        rng = self.rng
-        if self.calm:
-            return CommitFate()
-        arrives, answered = rng.choice((0.001, 0.05, 0.4)), rng.choice((0.0, 0.001, 0.05))
-        if self.brokers_down or rng.random() < self.trouble:
-            never = rng.choice((arrives, arrives, arrives, NEVER))
-            return CommitFate(never, rng.random() < 0.2, NEVER if rng.random() < 0.05 else answered)
-        return CommitFate(arrives, True, answered)
-
-    def _commit_now_fate(self) -> CommitFate:
-        accepted = self.calm or self.rng.random() >= self.trouble
-        if not accepted:
-            self.disturbances += 1
-        return CommitFate(self.rng.choice((0.001, 0.2)), accepted, 0.001)
+        self.scene.device.duration = self.chance.device_speed()
 
     # ---------------------------------------------------------------- the group
 
@@ -332,4 +271,4 @@ class History:
 
     def _counted(self) -> int:
         counts = self.scene.observer.counts
-        return counts["given_up"] + counts["send_failed"]
+        return counts["given_up"] + counts["send_failed"] + self.chance.refused_now

@@ -15,7 +15,13 @@ class Line(NamedTuple):
     detail: tuple[Any, ...]
 
     def __str__(self) -> str:
-        return f"{self.time:10.4f}  {self.what:14} " + " ".join(map(str, self.detail))
+        return f"{self.time:10.4f}  {self.what:14} " + " ".join(map(_shown, self.detail))
+
+
+def _shown(detail: Any) -> str:
+    if isinstance(detail, dict):
+        return "{" + ", ".join(f"{key}: {_shown(value)}" for key, value in detail.items()) + "}"
+    return str(detail)
 
 
 class Journal:

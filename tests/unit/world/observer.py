@@ -33,7 +33,7 @@ class FakeObserver(Observer):
         self._tell("send_failed", records, why)
 
     def rebalanced(self, kind: str, partitions: Collection[TopicPartition]) -> None:
-        self._tell("rebalanced", kind, *map(str, partitions))
+        self._tell("rebalanced", kind, *partitions)
 
     def given_up(self, partitions: Collection[TopicPartition], records: int) -> None:
         self._tell("given_up", records)

@@ -82,7 +82,7 @@ class FakeSink:
         self._appends_at = max(self._appends_at, self.clock.now() + fate.appends)
         self.clock.at(self._appends_at, lambda: self._append(batch, fate))
         self.clock.at(self._appends_at + fate.answers, lambda: self._answer(batch))
-        self.journal.note("sent", *[f"{o.entry.record.source}@{o.entry.record.offset}" for o in outputs])
+        self.journal.note("sent", *[(o.entry.record.partition, o.entry.record.offset) for o in outputs])
         self.on_call("sent")
         return batch
 

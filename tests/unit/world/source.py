@@ -97,7 +97,7 @@ class FakeSource:
             raise Violation("a second commit while one is outstanding")
         fate = self.commit_fate()
         self._outstanding = NEVER not in (fate.arrives, fate.answered)
-        self.journal.note("commit", {str(p): o for p, o in offsets.items()}, fate)
+        self.journal.note("commit", dict(offsets), fate)
         self._schedule(dict(offsets), fate)
         if fate.arrives == NEVER != fate.answered:
             assert self._listener is not None
@@ -120,7 +120,7 @@ class FakeSource:
         self.on_call("commit_now")
         self._check_commit(offsets)
         fate = self.commit_now_fate()
-        self.journal.note("commit_now", {str(p): o for p, o in offsets.items()}, fate)
+        self.journal.note("commit_now", dict(offsets), fate)
         self.clock.advance(fate.arrives)
         if not fate.accepted or self._generation != self.broker.generation:
             self.refusals += 1
@@ -181,19 +181,19 @@ class FakeSource:
             self.broker.epochs[tp] += 1
             self.epochs[tp] = self.broker.epochs[tp]
             self.positions[tp] = self.starts[tp] = start.offset
-        self.journal.note("assigned", {str(tp): tuple(start) for tp, start in starts.items()})
+        self.journal.note("assigned", starts)
         assert self._listener is not None
         self._listener.on_assigned(starts)
 
     def _revoked(self, partitions: Collection[TopicPartition]) -> None:
-        self.journal.note("revoking", *map(str, partitions))
+        self.journal.note("revoking", *partitions)
         assert self._listener is not None
         self._listener.on_revoked(partitions)
         self._leave(partitions)
         self.broker.generation += 1
 
     def _lost(self, partitions: Collection[TopicPartition]) -> None:
-        self.journal.note("lost", *map(str, partitions))
+        self.journal.note("lost", *partitions)
         assert self._listener is not None
         self._losing = True
         self._listener.on_lost(partitions)
