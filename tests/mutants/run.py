@@ -25,7 +25,7 @@ from tests.mutants.table import MUTANTS, Mutant
 ROOT = Path(__file__).parents[2]
 _COPIED = ("consumer", "schemas", "tests", "docs", "pyproject.toml", "README.md", "ARCHITECTURE.md")
 _LEFT_OUT = shutil.ignore_patterns("__pycache__", ".hypothesis", "lib")
-_SECONDS = 180  # a bug that hangs its test is found as well
+_SECONDS = 120  # a bug that hangs its test is found as well
 _AT_ONCE = 2
 
 

@@ -15,4 +15,220 @@ class Mutant(NamedTuple):
     tests: tuple[str, ...]
 
 
-MUTANTS: tuple[Mutant, ...] = ()
+# 200 random histories of the loop, judged by the contract.
+_HISTORIES = (
+    "tests/unit/test_random_history.py::test_no_history_loses_a_record_or_commits_ahead_of_its_output[from-0]",
+)
+
+
+def _unit(test: str) -> tuple[str, ...]:
+    return (f"tests/unit/{test}",)
+
+
+def _client(test: str) -> tuple[str, ...]:
+    """Tests of the real client against in-process brokers."""
+    return (f"tests/mock_cluster/{test}",)
+
+
+MUTANTS: tuple[Mutant, ...] = (
+    Mutant(
+        "a batch counts as durable before it is acknowledged",
+        "consumer/pipeline.py",
+        "if flight.receipt is None or not flight.receipt.done():",
+        "if flight.receipt is None:",
+        _HISTORIES,
+    ),
+    Mutant(
+        "a failed delivery counts as acknowledged",
+        "consumer/kafka/sink.py",
+        "        if error is not None:\n            self._note(",
+        "        if error is not None and False:\n            self._note(",
+        _client("test_sink.py::test_what_is_not_acknowledged_in_time_is_unknown_and_fails_the_batch"),
+    ),
+    Mutant(
+        "lost partitions are committed",
+        "consumer/pipeline.py",
+        "    def on_lost(self, partitions: Collection[TopicPartition]) -> None:\n",
+        "    def on_lost(self, partitions: Collection[TopicPartition]) -> None:\n"
+        "        self._commits.finish(partitions, self._clock)\n",
+        _HISTORIES,
+    ),
+    Mutant(
+        "a keep-alive poll drops its records",
+        "consumer/intake.py",
+        "        if polled.records:\n",
+        "        if polled.records and not self.paused:\n",
+        _unit("test_pipeline_waiting.py::test_a_record_that_comes_out_while_paused_is_kept_in_its_place"),
+    ),
+    Mutant(
+        "a struck partition is written to the new ledger",
+        "consumer/flight.py",
+        "            self.next_offsets.pop(partition, None)\n",
+        "            self.next_offsets.get(partition)\n",
+        _unit(
+            "test_pipeline_rebalance.py::test_a_lost_partition_that_was_sent_already_does_not_touch_its_next_"
+            "assignment"
+        ),
+    ),
+    Mutant(
+        "the initial offset is not awaited",
+        "consumer/commits.py",
+        "return self._ledger.unstarted or self._ledger.uncommitted >",
+        "return self._ledger.uncommitted >",
+        _unit(
+            "test_pipeline.py::test_nothing_is_launched_before_the_first_offset_of_a_partition_is_committed"
+        ),
+    ),
+    Mutant(
+        "uncommitted records do not hold launches back",
+        "consumer/commits.py",
+        "return self._ledger.unstarted or self._ledger.uncommitted > self._policy.max_uncommitted",
+        "return self._ledger.unstarted",
+        _unit(
+            "test_pipeline.py::test_nothing_is_launched_beyond_max_uncommitted_until_commits_are_acknowledged"
+        ),
+    ),
+    Mutant(
+        "a revoke commits nothing",
+        "consumer/pipeline.py",
+        "        self._commits.finish(partitions, self._clock)\n",
+        "        pass\n",
+        _unit(
+            "test_pipeline_rebalance.py::test_a_revoke_finishes_and_commits_what_is_under_way_inside_the_callback"
+        ),
+    ),
+    Mutant(
+        "a revoke does not finish what is under way",
+        "consumer/pipeline.py",
+        "        if self._flights.holds(partitions):\n",
+        "        if False:\n",
+        _unit(
+            "test_pipeline_rebalance.py::test_a_revoke_finishes_and_commits_what_is_under_way_inside_the_callback"
+        ),
+    ),
+    Mutant(
+        "a stop commits nothing",
+        "consumer/pipeline.py",
+        "        self._commits.finish(self._ledger.partitions, self._clock)\n",
+        "        pass\n",
+        _unit("test_pipeline.py::test_stopping_finishes_what_was_launched_and_commits_it"),
+    ),
+    Mutant(
+        "a batch is sent past one that failed",
+        "consumer/pipeline.py",
+        "        for flight in sent:\n",
+        "        for flight in sent[:1]:\n",
+        _unit("test_pipeline_faults.py::test_a_failed_batch_and_those_behind_it_are_sent_again_in_order"),
+    ),
+    Mutant(
+        "dead letters are not written",
+        "consumer/flight.py",
+        "        self.outputs = self._surviving(outputs) if len(self) < len(outputs) else outputs\n",
+        "        self.outputs = [o for o in outputs if not isinstance(o.verdict, Rejection)]\n",
+        _unit("test_pipeline.py::test_each_kind_of_record_has_its_own_outcome_and_keeps_its_place"),
+    ),
+    Mutant(
+        "a run of bad records is forgotten at the end of its batch",
+        "consumer/limits.py",
+        "        longest = self.run\n",
+        "        self.run = longest = 0\n",
+        _unit("test_limits.py::test_a_run_goes_on_from_one_batch_to_the_next"),
+    ),
+    Mutant(
+        "an end is stepped to over records under way",
+        "consumer/ends.py",
+        "[tp for tp in self._ahead if self._all_finished(tp, ledger)]",
+        "list(self._ahead)",
+        _unit("test_ends.py::test_an_end_waits_for_the_records_before_it"),
+    ),
+    Mutant(
+        "a batch takes more than its count",
+        "consumer/batcher.py",
+        "        while self._entries and len(taken) < self._policy.count:\n",
+        "        while self._entries:\n",
+        _unit("test_batcher.py::test_a_batch_holds_at_most_count_entries_in_arrival_order"),
+    ),
+    Mutant(
+        "a revoke drops the records of other partitions",
+        "consumer/batcher.py",
+        "            if e.record.source not in partitions\n",
+        "            if not partitions\n",
+        _unit("test_batcher.py::test_dropping_partitions_leaves_the_others_their_order_age_and_bytes"),
+    ),
+    Mutant(
+        "the ledger goes back",
+        "consumer/offsets.py",
+        "        if offset < state.finished:\n",
+        "        if offset < 0:\n",
+        _unit("test_offsets.py::test_writing_backwards_is_an_error"),
+    ),
+    Mutant(
+        "an old answer takes a commit back",
+        "consumer/offsets.py",
+        "            state.committed = max(offset, state.committed or 0)\n",
+        "            state.committed = offset\n",
+        _unit("test_offsets.py::test_an_old_answer_never_takes_a_commit_back"),
+    ),
+    Mutant(
+        "a second commit overtakes the first",
+        "consumer/pacing.py",
+        "        if self._asked_at is not None:\n",
+        "        if self._asked_at is not None and self._refused:\n",
+        _unit("test_pacing.py::test_one_commit_is_outstanding_at_most"),
+    ),
+    Mutant(
+        "what is assigned again stays paused",
+        "consumer/kafka/source.py",
+        "(consumer.pause if self._paused else consumer.resume)(placed)",
+        "(consumer.pause if self._paused else list)(placed)",
+        _client(
+            "test_source.py::test_a_partition_that_comes_back_after_a_pause_is_resumed_since_the_client_"
+            "remembers_the_pause"
+        ),
+    ),
+    Mutant(
+        "an answer that failed counts as no commit",
+        "consumer/kafka/start.py",
+        '                why = str(error)\n            self._patience(deadline, f"the committed',
+        "                return {TopicPartition(p.topic, p.partition): -1 for p in partitions}\n"
+        '            self._patience(deadline, f"the committed',
+        _client("test_source.py::test_an_answer_that_fails_is_never_no_commit"),
+    ),
+    Mutant(
+        "an exception leaves a callback",
+        "consumer/kafka/source.py",
+        "                self._raised = self._raised or error\n",
+        "                raise\n",
+        _client("test_source.py::test_an_exception_of_the_listener_is_raised_by_the_poll_and_can_be_caught"),
+    ),
+    Mutant(
+        "a record is poison without asking the reference text",
+        "consumer/isolation.py",
+        "        if not self._scorer.self_test():\n",
+        "        if not self._scorer.model:\n",
+        _unit("test_isolation.py::test_when_the_reference_text_fails_too_it_is_not_the_record"),
+    ),
+    Mutant(
+        "a score that is no number is handed on",
+        "consumer/isolation.py",
+        "            if isinstance(verdict, Score) and not math.isfinite(verdict.score):\n",
+        "            if isinstance(verdict, Score) and verdict.score is None:\n",
+        _unit("test_isolation.py::test_a_score_that_is_no_number_is_never_handed_on"),
+    ),
+    Mutant(
+        "members leave because nobody polls during a long wait",
+        "consumer/pipeline.py",
+        "return _IDLE_POLL if self._intake.paused else self._settings.kafka.max_poll_interval / 3",
+        "return self._settings.kafka.max_poll_interval * 3",
+        _unit(
+            "test_pipeline_waiting.py::test_waiting_for_acknowledgements_keeps_the_membership_just_as_well"
+        ),
+    ),
+    Mutant(
+        "nothing goes on after a fatal error, except commits",
+        "consumer/pipeline.py",
+        "        except BaseException:\n            self._abandoned = True\n",
+        "        except BaseException:\n            self._abandoned = False\n",
+        _unit("test_pipeline.py::test_after_a_fatal_error_the_callbacks_of_closing_do_nothing"),
+    ),
+)
