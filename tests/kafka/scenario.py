@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+from confluent_kafka import Message
 from confluent_kafka.admin import AdminClient
 
 from tests.kafka.checker import check
@@ -97,6 +98,11 @@ class Scenario:
         """Output records that the subscriber has seen so far."""
         assert self._reader is not None
         return len(self._reader.messages)
+
+    def results(self) -> list[Message]:
+        """What the subscriber has read of the results topic, as it came."""
+        assert self._reader is not None
+        return [m for m in self._reader.messages if m.topic() == self.name("results")]
 
     def read_again(self) -> list[Written]:
         """The output as a new subscriber finds it now."""

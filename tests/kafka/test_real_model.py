@@ -1,0 +1,51 @@
+"""The command as it ships, bundled model included: nothing of the run stands in for anything."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import jsonschema
+import msgspec
+import pytest
+
+from tests.kafka.checker import check
+from tests.kafka.figures import tell
+from tests.kafka.items import mixed
+from tests.kafka.replicas import ROOT, SERVICE
+from tests.kafka.scenario import Scenario
+
+_TOLERANCE = 1e-3  # the packing of device batches may differ: sums in another order
+
+
+@pytest.mark.torch
+def test_results_on_the_topic_are_valid_and_equal_to_those_of_scoring_the_same_texts_in_a_file(
+    scenario: Scenario, tmp_path: Path
+) -> None:
+    scenario.prepare({"input": 3}, scoring__model="demo", scoring__threads=1)
+    items = [item for item in mixed(600, seed=51, every=30) if item.expected != "poison"]
+    scenario.feed(items).finish()
+    replica = scenario.start("real", "--stop-at-end", program=SERVICE)
+    assert replica.wait(180) == 0, replica.log[-3000:]
+    history = scenario.history()
+    tell("the bundled model", history)
+    assert not check(history)
+    results = [msgspec.json.decode(m.value() or b"") for m in scenario.results()]
+    schema = msgspec.json.decode((ROOT / "schemas" / "result.schema.json").read_bytes())
+    validator = jsonschema.Draft202012Validator(schema)
+    for result in results:
+        validator.validate(result)
+    on_the_topic = {r["message"]: r["score"] for r in results if r["outcome"] == "scored"}
+    assert len({msgspec.json.encode(r["model"]) for r in results}) == 1
+    assert on_the_topic == pytest.approx(
+        _scores_in_a_file(tmp_path / "texts", [*on_the_topic]), abs=_TOLERANCE
+    )
+
+
+def _scores_in_a_file(file: Path, texts: list[str]) -> dict[str, float]:
+    """The same texts through `consumer score`."""
+    file.write_text("".join(f"{text}\n" for text in texts))
+    command = [sys.executable, *SERVICE, "score", "--model", "demo", "--format", "text", str(file)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, check=True, timeout=180)
+    return {r["message"]: r["score"] for r in map(msgspec.json.decode, done.stdout.splitlines())}
