@@ -80,6 +80,10 @@ class Batcher:
         Raises IndexError when empty.
         """
         asked_at = self._asked[0]
+        if len(self._entries) <= self._policy.count and self._bytes <= self._policy.byte_size:
+            whole = tuple(self._entries)
+            self.clear()
+            return MicroBatch(whole, closed_by, asked_at)
         taken: list[Entry] = []
         size = 0
         while self._entries and len(taken) < self._policy.count:

@@ -6,10 +6,10 @@ that was read of a partition is durable, its finished offset may step to the end
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping, Sequence
 
 from consumer.offsets import Ledger
-from consumer.records import Record, TopicPartition
+from consumer.records import Record, TopicPartition, runs
 
 
 class Ends:
@@ -20,10 +20,10 @@ class Ends:
         self._ahead: dict[TopicPartition, int] = {}  # ends that the finished offset has still to reach
         self._read: dict[TopicPartition, int] = {}  # offset after the last record that was polled
 
-    def note(self, records: Iterable[Record], ends: Mapping[TopicPartition, int]) -> None:
+    def note(self, records: Sequence[Record], ends: Mapping[TopicPartition, int]) -> None:
         """One poll: its records, and the ends that it reached."""
-        for record in records:
-            self._read[record.source] = record.offset + 1
+        for partition, _, end in runs(records):
+            self._read[partition] = records[end - 1].offset + 1
         self._ends.update(ends)
         self._ahead.update(ends)
 

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from consumer.errors import Infrastructure
 from consumer.ports import Pending, Receipt
-from consumer.records import Entry, Event, MicroBatch, Output, Rejection, Score, TopicPartition
+from consumer.records import Entry, Event, MicroBatch, Output, Rejection, Score, TopicPartition, runs
 
 
 class Settled:
@@ -155,9 +155,9 @@ class Flights:
 def _tally(entries: Sequence[Entry]) -> tuple[dict[TopicPartition, int], dict[TopicPartition, int]]:
     """Next offset and number of records per partition. Offsets rise within a partition, with gaps."""
     next_offsets: dict[TopicPartition, int] = {}
-    records: dict[TopicPartition, int] = {}
-    for entry in entries:
-        partition = entry.record.source
-        next_offsets[partition] = entry.record.offset + 1
-        records[partition] = records.get(partition, 0) + 1
-    return next_offsets, records
+    counts: dict[TopicPartition, int] = {}
+    records = [entry.record for entry in entries]
+    for partition, first, end in runs(records):
+        next_offsets[partition] = records[end - 1].offset + 1
+        counts[partition] = counts.get(partition, 0) + end - first
+    return next_offsets, counts

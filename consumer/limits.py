@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Sequence
 
 from consumer.errors import Fatal
-from consumer.records import Output, Rejection, TopicPartition
+from consumer.records import Output, Rejection, TopicPartition, runs
 from consumer.settings import DeadLetter
 
 
@@ -35,6 +35,9 @@ class _Window:
 
     def _runs(self, flags: Sequence[bool]) -> int:
         longest = self.run
+        if True not in flags:
+            self.run = 0
+            return longest
         for bad in flags:
             self.run = self.run + 1 if bad else 0
             longest = max(longest, self.run)
@@ -52,12 +55,11 @@ class BadRecordLimits:
         """Count one batch, once. Raises Fatal naming the partition, an offset and the setting to lift."""
         flags: dict[TopicPartition, list[bool]] = {}
         last: dict[TopicPartition, Output] = {}
-        for output in outputs:
-            partition = output.entry.record.source
-            bad = isinstance(output.verdict, Rejection)
-            flags.setdefault(partition, []).append(bad)
-            if bad:
-                last[partition] = output
+        for partition, first, end in runs([output.entry.record for output in outputs]):
+            found = [isinstance(output.verdict, Rejection) for output in outputs[first:end]]
+            flags.setdefault(partition, []).extend(found)
+            if True in found:
+                last[partition] = outputs[end - 1 - found[::-1].index(True)]
         for partition, seen in flags.items():
             window = self._windows.setdefault(partition, _Window())
             longest = window.add(seen, self._policy.ratio_window)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from typing import NamedTuple, TypeAlias
 
@@ -54,6 +55,21 @@ class Record(msgspec.Struct, frozen=True, gc=False):
     @property
     def source(self) -> TopicPartition:
         return TopicPartition(self.topic, self.partition)
+
+
+def runs(records: Sequence[Record]) -> Iterator[tuple[TopicPartition, int, int]]:
+    """Neighbours that share a partition: (partition, first index, index after the last), in order.
+
+    Records arrive in such runs, so what is counted per partition costs little per record.
+    """
+    topic, partition, first = "", -1, 0
+    for index, record in enumerate(records):
+        if record.partition != partition or record.topic != topic:
+            if index:
+                yield TopicPartition(topic, partition), first, index
+            topic, partition, first = record.topic, record.partition, index
+    if records:
+        yield TopicPartition(topic, partition), first, len(records)
 
 
 class Event(msgspec.Struct, frozen=True, gc=False):
