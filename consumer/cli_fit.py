@@ -12,16 +12,15 @@ from typing import Any, NamedTuple
 
 import click
 
-from consumer.cli_fit_input import MAX_ITEMS, Collected, Origin, collect, from_files, from_topic
+from consumer.cli_fit_input import Collected, Origin, collect, from_files, from_topic
 from consumer.cli_fit_progress import Reporter, reporter
+from consumer.cli_fit_summary import Written, summary, warnings
 from consumer.cli_options import settings_options
 from consumer.errors import Misconfigured
 from consumer.loading import Loaded
 from consumer.masks import DEFAULT_MASKS, Mask, Masks
 from consumer.normalize import Normalizer
-from consumer.scoring.fit import FitOptions
-from consumer.scoring.fit import fit as fit_model
-from consumer.scoring.judge import FittedModel
+from consumer.scoring import fit as scoring
 from consumer.settings import Settings
 
 _TOPIC_RECORDS = 100_000
@@ -114,8 +113,10 @@ def fit(loaded: Loaded, out: Path, name: str | None, blocks: str, **asked: Any) 
     _refuse(request)
     with reporter() as shown:
         collected = collect(*_input(request, loaded.require()), shown.reading)
-        learnt = _learn(collected, request, loaded.settings, shown)
-    _tell(collected, learnt, request, time.monotonic() - began)
+        written = _learn(collected, request, loaded.settings, shown)
+    click.echo("\n".join(summary(collected, written, time.monotonic() - began)))
+    for line in warnings(collected, written.model, loaded.settings.scoring.false_alarm_rate):
+        click.echo(f"warning: {line}", err=True)
 
 
 def _refuse(request: Request) -> None:
@@ -147,19 +148,14 @@ def _topic(request: Request, settings: Settings) -> Iterator[Origin]:
         return from_topic(source.read(plan))
 
 
-class _Learnt(NamedTuple):
-    model: FittedModel
-    version: str
-
-
-def _learn(collected: Collected, request: Request, settings: Settings, shown: Reporter) -> _Learnt:
+def _learn(collected: Collected, request: Request, settings: Settings, shown: Reporter) -> Written:
     """Fit, write, and return what was written."""
     from consumer.scoring.stored import make_parts, save_fitted  # noqa: PLC0415 - torch takes seconds
 
-    options = FitOptions(blocks=request.blocks, seed=request.seed)
-    model = fit_model(collected.tally, make_parts(settings.scoring), options, shown.stage)
+    options = scoring.FitOptions(blocks=request.blocks, seed=request.seed)
+    model, odd = scoring.learn(collected.tally, make_parts(settings.scoring), options, shown.stage)
     version = save_fitted(request.out, model, request.name, request.masks, _training(collected, request))
-    return _Learnt(model, version)
+    return Written(model, odd, request.out, request.name, version)
 
 
 def _training(collected: Collected, request: Request) -> dict[str, object]:
@@ -172,35 +168,3 @@ def _training(collected: Collected, request: Request) -> dict[str, object]:
         "blocks": request.blocks,
         "seed": request.seed,
     }
-
-
-def _tell(collected: Collected, learnt: _Learnt, request: Request, seconds: float) -> None:
-    rule = learnt.model.rule
-    reasons = ", ".join(f"{count} {reason}" for reason, count in collected.rejected.most_common())
-    lines = [
-        f"read:        {collected.read} records, {collected.empty} of them empty",
-        f"rejected:    {collected.rejected.total()}" + (f" ({reasons})" if reasons else ""),
-        *(f"             {line}" for line in collected.named),
-        f"learnt from: {collected.records} records, {len(collected.tally)} different texts",
-        f"held out:    {rule.n} texts, new to what scored them",
-        f"supports:    false-alarm rates down to {rule.smallest_rate:.2g} of all records",
-        f"known texts: {len(learnt.model.known)} of {len(collected.tally)} kept",
-        f"model:       {request.out} (name {request.name}, version {learnt.version})",
-        f"time:        {seconds:.0f} s",
-    ]
-    click.echo("\n".join(lines))
-    for line in _advice(collected, rule.smallest_rate):
-        click.echo(f"warning: {line}", err=True)
-
-
-def _advice(collected: Collected, smallest_rate: float) -> Iterator[str]:
-    if collected.full:
-        yield (
-            f"reading ended after {collected.read} records, at {MAX_ITEMS} different texts: "
-            "an id that no mask covers makes every record different; add one with --mask"
-        )
-    if smallest_rate > Settings().scoring.false_alarm_rate:
-        yield (
-            f"a false-alarm rate of {Settings().scoring.false_alarm_rate:g} is less than "
-            f"{smallest_rate:.2g}, which is all that these texts support; learn from more"
-        )

@@ -8,13 +8,14 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
-from consumer.calibration import RecordRule, fit_calibration, fit_known_share
+from consumer.calibration import RecordRule, fit_calibration, fit_known_share, threshold_for
 from consumer.errors import Misconfigured
 from consumer.scoring.judge import FittedModel
 from consumer.scoring.known import Tally, known_items
 from consumer.scoring.parts import FitTask, FittedPart, Integers, Measured, Part, Progress, silent
 
 LEAST_ITEMS = 8
+_USUAL_RATE = 0.01
 
 
 class FitOptions(msgspec.Struct, frozen=True):
@@ -32,9 +33,31 @@ class _CrossFitted(NamedTuple):
     measured: Measured  # on the calibration items, in their order
 
 
+class Odd(NamedTuple):
+    """An item of the fit that the fits without it found odd: maybe not normal at all."""
+
+    item: str
+    score: float
+
+
+class Learnt(NamedTuple):
+    """The model, and those of its calibration items that would have been called anomalous at the usual
+    rate had they not been learnt, the oddest first."""
+
+    model: FittedModel
+    odd: tuple[Odd, ...]
+
+
 def fit(
     tally: Tally, parts: Sequence[Part], options: FitOptions | None = None, progress: Progress = silent
 ) -> FittedModel:
+    """`learn`, for whoever wants the model alone."""
+    return learn(tally, parts, options, progress).model
+
+
+def learn(
+    tally: Tally, parts: Sequence[Part], options: FitOptions | None = None, progress: Progress = silent
+) -> Learnt:
     """Learn from counted items. The same tally, options and machine give the same model.
 
     Blocks until done (minutes with a language model). Raises Misconfigured below 8 distinct items.
@@ -46,11 +69,20 @@ def fit(
     held = held_out_sets(len(items), options)
     fitted = [_cross_fit(part, _Job(items, counts, held, options.seed, progress)) for part in parts]
     progress("calibrate", 0, 1)
-    calibration = fit_calibration([each.measured for each in fitted])
+    measured = [each.measured for each in fitted]
+    calibration = fit_calibration(measured)
     rule = RecordRule(len(items) / tally.records, fit_known_share(counts), calibration.n)
     known = known_items(zip(items, counts, strict=True), options.max_known)
+    model = FittedModel(tuple(each.part for each in fitted), calibration, rule, known)
     progress("calibrate", 1, 1)
-    return FittedModel(tuple(each.part for each in fitted), calibration, rule, known)
+    return Learnt(model, _odd(model, measured, [items[i] for i in np.concatenate(held).tolist()]))
+
+
+def _odd(model: FittedModel, measured: Sequence[Measured], items: Sequence[str]) -> tuple[Odd, ...]:
+    """A burst of anomalies in the fit data is found this way, block by block of the others."""
+    verdicts = model.judge_new(measured, threshold_for(_USUAL_RATE))
+    odd = [Odd(items[i], float(verdicts.scores[i])) for i in np.flatnonzero(verdicts.anomalous).tolist()]
+    return tuple(sorted(odd, key=lambda each: -each.score))
 
 
 def held_out_sets(n: int, options: FitOptions) -> list[Integers]:

@@ -10,7 +10,7 @@ import pytest
 
 from consumer.calibration import threshold_for
 from consumer.errors import Misconfigured, ScorerFailed
-from consumer.scoring.fit import FitOptions, fit, held_out_sets
+from consumer.scoring.fit import FitOptions, fit, held_out_sets, learn
 from consumer.scoring.judge import FittedModel, load_model
 from consumer.scoring.known import KnownItems, Tally, known_items, load_known
 from consumer.scoring.novelty import Novelty
@@ -128,6 +128,16 @@ def test_progress_names_part_and_round() -> None:
     fit(tallied(normal_items(20)), PARTS, FitOptions(blocks=4), lambda stage, *_: stages.append(stage))
     assert stages[:5] == [f"novelty {i}/5" for i in range(1, 6)]
     assert stages[-1] == "calibrate"
+
+
+def test_a_burst_of_anomalies_among_the_fit_texts_is_shown_to_a_person() -> None:
+    burst = [f"fatal: segfault in unit {word}, memory corrupted" for word in ("ab", "cd", "ef", "gh")]
+    items = normal_items(200)
+    model, odd = learn(tallied([*items[:100], *burst, *items[100:]], [3] * 204), PARTS)
+    assert {each.item for each in odd[:4]} == set(burst)
+    assert [each.score for each in odd] == sorted((each.score for each in odd), reverse=True)
+    assert len(odd) < 15
+    assert all(model.known.count(each.item) == 3 for each in odd)
 
 
 @pytest.mark.parametrize("n", [0, 1, 7])
