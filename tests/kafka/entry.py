@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import os
+import time
 from pathlib import Path
 
 import msgspec
@@ -18,8 +19,9 @@ from consumer.ops.fan_out import FanOut
 from consumer.pipeline import Ports
 from consumer.settings import Settings
 from tests.kafka.eventlog import EventLog
+from tests.kafka.failpoint import Failpoint
 from tests.kafka.text_scorer import TextScorer
-from tests.kafka.wrapped import Failpoint, LoggedObserver, LoggedSource, WatchedScorer, WatchedSink
+from tests.kafka.wrapped import LoggedObserver, LoggedSource, WatchedScorer, WatchedSink
 
 
 def main() -> None:
@@ -42,6 +44,7 @@ def _wrap(log: EventLog, failpoint: Failpoint, ports: Ports) -> Ports:
 
 
 def _load(settings: Settings) -> TextScorer:
+    time.sleep(float(_variable("LOAD_SECONDS") or 0))
     return TextScorer(float(_variable("SCORE_SECONDS") or 0))
 
 

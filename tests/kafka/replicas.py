@@ -53,6 +53,7 @@ class Deployment(NamedTuple):
         failpoint: str = "",
         armed: bool = True,
         score_seconds: float = 0.0,
+        load_seconds: float = 0.0,
     ) -> Replica:
         """A new process; returns at once. `armed` False: its failpoint waits for Replica.arm()."""
         port = free_ports(1)[0]
@@ -64,6 +65,7 @@ class Deployment(NamedTuple):
             "CONSUMER_TEST_FAILPOINT": failpoint,
             "CONSUMER_TEST_ARMED_BY": "" if armed else str(self.home / f"{name}.armed"),
             "CONSUMER_TEST_SCORE_SECONDS": str(score_seconds),
+            "CONSUMER_TEST_LOAD_SECONDS": str(load_seconds),
         }
         with (self.home / f"{name}.log").open("wb") as log:
             command = [*dying_with_parent(), sys.executable, *program, "run", *arguments]

@@ -6,11 +6,11 @@ import signal
 
 import pytest
 
+from tests.kafka.failpoint import Boundary
 from tests.kafka.figures import tell
 from tests.kafka.history import Action
 from tests.kafka.items import mixed
 from tests.kafka.scenario import Scenario, assert_sound
-from tests.kafka.wrapped import Boundary
 
 # Boundaries at which at least one acknowledged record is not committed yet.
 _DURABLE = {Boundary.AFTER_ACKS, Boundary.BEFORE_COMMIT}

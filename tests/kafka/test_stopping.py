@@ -52,3 +52,15 @@ def test_the_counters_of_outcomes_add_up_to_the_records(scenario: Scenario) -> N
     replica.signal(signal.SIGTERM)
     assert replica.wait(30) == 0
     assert_sound(scenario.history())
+
+
+def test_a_stop_while_the_model_is_loaded_is_clean_and_the_group_was_never_joined(scenario: Scenario) -> None:
+    scenario.prepare()
+    replica = scenario.start("loading", load_seconds=3.0)
+    eventually("it is alive", replica.alive, 60)
+    assert not replica.ready()
+    assert scenario.members() == 0
+    replica.signal(signal.SIGTERM)
+    assert replica.wait(30) == 0
+    assert not replica.owns()
+    assert not scenario.committed()

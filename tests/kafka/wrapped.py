@@ -1,14 +1,12 @@
-"""The pipeline's ports, wrapped: they tell the event log what passes, and the process kills itself at a
-chosen boundary. What is wrapped is the real thing; nothing of its behaviour changes before that."""
+"""The pipeline's ports, wrapped: they tell the event log what passes, and the failpoint where they are.
+
+What is wrapped is the real thing; nothing of its behaviour changes.
+"""
 
 from __future__ import annotations
 
-import os
-import signal
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from enum import StrEnum
-from pathlib import Path
 
 from consumer.errors import Infrastructure
 from consumer.ports import (
@@ -25,43 +23,8 @@ from consumer.ports import (
 )
 from consumer.records import Event, MicroBatch, Output, Record, Rejection, Score, Start, TopicPartition
 from tests.kafka.eventlog import EventLog, by_partition
+from tests.kafka.failpoint import ON_ITS_WAY, Boundary, Failpoint
 from tests.kafka.history import Action
-
-
-class Boundary(StrEnum):
-    """Where a process may be told to die: each lies between two steps of the line."""
-
-    AFTER_POLL = "after_poll"
-    AFTER_SCORE = "after_score"
-    AFTER_PRODUCE = "after_produce"
-    AFTER_ACKS = "after_acks"
-    BEFORE_COMMIT = "before_commit"
-
-
-class Failpoint:
-    """SIGKILLs this process when it passes a boundary.
-
-    `spec` reads `boundary:countdown:in_flight`: at the `countdown`-th passing, or at the first one after
-    it with so many batches under way. "" never kills. With `armed_by` passings count only once that file
-    exists.
-    """
-
-    def __init__(self, spec: str, armed_by: Path | None, log: EventLog) -> None:
-        boundary, _, numbers = spec.partition(":")
-        countdown, _, least = numbers.partition(":")
-        self._boundary = Boundary(boundary) if boundary else None
-        self._countdown, self._least = int(countdown or 1), int(least or 0)
-        self._armed_by, self._log = armed_by, log
-        self.in_flight = 0
-
-    def passed(self, boundary: Boundary) -> None:
-        if boundary is not self._boundary or (self._armed_by and not self._armed_by.exists()):
-            return
-        self._countdown -= 1
-        if self._countdown > 0 or self.in_flight < self._least:
-            return
-        self._log.write(Action.FAILPOINT, counts={0: self.in_flight})
-        os.kill(os.getpid(), signal.SIGKILL)
 
 
 class LoggedSource(Source):
@@ -198,7 +161,7 @@ class WatchedSink(Sink):
 
     def send(self, outputs: Sequence[Output], next_offsets: Mapping[TopicPartition, int]) -> Receipt:
         receipt = self._inner.send(outputs, next_offsets)
-        self._failpoint.passed(Boundary.AFTER_PRODUCE)
+        self._failpoint.passed(Boundary.AFTER_PRODUCE, delay=ON_ITS_WAY)
         return _WatchedReceipt(receipt, self._failpoint)
 
     def step(self, now: float) -> None:
