@@ -120,7 +120,7 @@ def _new_trace(fleet: Fleet, rng: Random) -> Template:
 def _trace(rng: Random, words: Mapping[str, Sequence[str]], service: str, kind: str) -> Template:
     """A stack trace of several lines; the slots in it are line numbers."""
     head = f"{rng.choice(words[kind])}: {rng.choice(words['trace_text'])}"
-    frames = range(rng.randint(4, 9))
+    frames = range(rng.randint(3, 6))
     if "." in head.split(":", maxsplit=1)[0]:
         lines = [head, *(_java_frame(rng, words) for _ in frames)]
     else:

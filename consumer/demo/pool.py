@@ -10,7 +10,7 @@ from consumer.demo.generator import ONLY_NORMAL, generate
 from consumer.demo.labels import Labelled
 
 POOL_SEEDS: Final = range(1000, 1012)
-RECORDS_EACH: Final = 4_000
+RECORDS_EACH: Final = 2_500
 
 
 def pool_records(seeds: range = POOL_SEEDS, each: int = RECORDS_EACH) -> Iterator[Labelled]:
