@@ -84,9 +84,12 @@ class FittedModel(NamedTuple):
             known=known,
         )
 
-    def score_as_new(self, item: str) -> float:
-        """The score of an item as if it had not been seen in fitting. Blocks; raises ScorerFailed."""
-        return float(self.judge_new(self.measure([item]), threshold=0.0).scores[0])
+    def examine(self, item: str) -> tuple[float, tuple[float, ...]]:
+        """The score of an item as if it had not been seen in fitting, and every part's statistics: what
+        a self-test compares. Blocks; raises ScorerFailed."""
+        measured = self.measure([item])
+        values = tuple(float(value) for each in measured for value in each.values[0])
+        return float(self.judge_new(measured, threshold=0.0).scores[0]), values
 
     def save(self) -> dict[str, tuple[Arrays, Facts]]:
         """Arrays and facts by section: one for each part, `calibration`, `rule` and `known`."""

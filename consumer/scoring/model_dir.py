@@ -39,10 +39,12 @@ Sections = Mapping[str, tuple[Arrays, Facts]]
 
 
 class Reference(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A text that was scored when the model was written: the self-test of every later process."""
+    """A text that was scored when the model was written: the self-test of every later process.
+    `statistics` are those of all parts in a row; scores saturate, they do not."""
 
     message: str
     score: float
+    statistics: tuple[float, ...] = ()
     level: str | None = None
 
 

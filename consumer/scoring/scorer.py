@@ -171,13 +171,15 @@ class ModelScorer:
         """Blocks at most `scoring.stall_after`; a device that hangs that long has failed."""
         reference = self._stored.manifest.reference
         item = self._stored.normalizer.model_input(reference.level, reference.message)
-        task = self._worker.submit(lambda: self._fitted.score_as_new(item))
+        task = self._worker.submit(lambda: self._fitted.examine(item))
         if not task.wait(time.monotonic() + self._stall_after):
             return False
         try:
-            return abs(task.result() - reference.score) <= TOLERANCE
+            score, statistics = task.result()
         except ConsumerError:
             return False
+        pairs = zip((score, *statistics), (reference.score, *reference.statistics), strict=True)
+        return all(math.isclose(a, b, rel_tol=TOLERANCE, abs_tol=TOLERANCE) for a, b in pairs)
 
     def close(self) -> None:
         self._worker.close()

@@ -53,7 +53,7 @@ def save_fitted(
     model knows of itself is added. Raises Misconfigured for a directory that holds something else."""
     facts = {**training, **_learnt(fitted)}
     item = Normalizer(masks).model_input(None, REFERENCE)
-    reference = model_dir.Reference(REFERENCE, fitted.score_as_new(item))
+    reference = model_dir.Reference(REFERENCE, *fitted.examine(item))
     rules = tuple((mask.name, mask.pattern) for mask in masks.rules)
     description = model_dir.Description(name, rules, reference, facts)
     return model_dir.write_model(directory, description, fitted.save())

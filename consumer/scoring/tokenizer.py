@@ -50,8 +50,11 @@ class ItemTokenizer:
 
     @classmethod
     def from_json(cls, text: str) -> ItemTokenizer:
-        """The inverse of to_json()."""
-        return cls(Tokenizer.from_str(text))
+        """The inverse of to_json(). Raises ValueError for another text."""
+        try:
+            return cls(Tokenizer.from_str(text))
+        except Exception as error:  # the library raises nothing more precise
+            raise ValueError(f"tokenizer.json: {error}") from error
 
     def to_json(self) -> str:
         """The text of a tokenizer.json."""

@@ -29,7 +29,7 @@ _SECTIONS = {
     "severity": ({}, {"words": ["fatal"]}),
     "known": ({"counts": np.array([3, 4])}, {"items": 2}),
 }
-_ABOUT = Description("mine", (("n", "[0-9]+"),), Reference("text", 1.5), {"records": 7})
+_ABOUT = Description("mine", (("n", "[0-9]+"),), Reference("text", 1.5, (2.0,)), {"records": 7})
 
 
 @pytest.fixture
@@ -51,12 +51,12 @@ def test_what_was_written_is_read_again(model: Path) -> None:
     assert facts == {"a": 1, TEXTS: {"tokenizer.json": "{}\n"}}
     assert found.sections["severity"] == ({}, {"words": ["fatal"]})
     assert (found.manifest.name, found.manifest.masks) == ("mine", (("n", "[0-9]+"),))
-    assert found.manifest.reference == Reference("text", 1.5)
+    assert found.manifest.reference == Reference("text", 1.5, (2.0,))
 
 
 def test_the_version_is_the_same_for_the_same_model_and_another_for_any_other(tmp_path: Path) -> None:
     same = [write_model(tmp_path / name, _ABOUT, _SECTIONS) for name in ("a", "b")]
-    other = write_model(tmp_path / "c", _ABOUT._replace(reference=Reference("text", 1.6)), _SECTIONS)
+    other = write_model(tmp_path / "c", _ABOUT._replace(reference=Reference("text", 1.5, (2.1,))), _SECTIONS)
     assert same[0] == same[1] == read_model(tmp_path / "a").version != other
     assert len(other) == 16
 
