@@ -179,7 +179,7 @@ def test_too_many_bad_records_stop_the_process_before_they_are_published() -> No
     scene.until(scene.settled)
     scene.produce(P0, *[b"undecodable"] * 4)
     with pytest.raises(Fatal, match=r"dead_letter\.max_run"):
-        scene.pipeline.run(lambda: False)
+        scene.break_down()
     assert scene.written(P0) == [0, 1, 2, 3]
     assert scene.committed(P0) == 4
 
@@ -189,7 +189,7 @@ def test_a_hanging_device_is_fatal_and_nothing_of_it_is_committed() -> None:
     scene.device.duration = lambda: NEVER
     scene.fill(P0, 4)
     with pytest.raises(Fatal, match=r"7 s \(scoring\.stall_after\)"):
-        scene.pipeline.run(lambda: False)
+        scene.break_down()
     assert (scene.written(P0), scene.committed(P0)) == ([], 0)
 
 
@@ -273,7 +273,7 @@ def test_after_a_fatal_error_the_callbacks_of_closing_do_nothing() -> None:
     scene.device.duration = lambda: NEVER
     scene.fill(P0, 4)
     with pytest.raises(Fatal):
-        scene.pipeline.run(lambda: False)
+        scene.break_down()
     before = len(scene.journal)
     scene.source.close()
     assert [line.what for line in scene.journal.lines[before:]] == ["close"]

@@ -62,6 +62,16 @@ def test_nothing_is_repeated_while_a_later_delivery_is_outstanding() -> None:
     assert sent(scene)[2:4] == sent(scene)[:2]
 
 
+def test_nothing_new_is_sent_between_a_failure_and_its_repeat() -> None:
+    scene = started()
+    fates(scene, SendFate(answers=0.5, unwritten=1.0), SendFate(answers=7.0))
+    scene.fill(P0, 4)
+    scene.until(lambda: scene.journal.count("failed") == 1)
+    scene.fill(P0, 2)  # scored while the second delivery is outstanding
+    scene.until(lambda: len(sent(scene)) == 5)
+    assert sent(scene)[2:] == [[0, 1], [2, 3], [4, 5]]
+
+
 def test_nothing_behind_a_failed_batch_is_sent_before_it_is_repeated() -> None:
     scene = started()
     fates(scene, SendFate(unwritten=1.0))
@@ -94,7 +104,7 @@ def test_failing_longer_than_give_up_after_is_fatal_without_commit() -> None:
     scene.sink.fate = lambda: SendFate(unwritten=1.0)
     scene.fill(P0, 2)
     with pytest.raises(Fatal, match=r"delivery\.give_up_after"):
-        scene.pipeline.run(lambda: False)
+        scene.break_down()
     assert scene.committed(P0) == 0
 
 

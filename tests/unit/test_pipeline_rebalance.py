@@ -100,7 +100,7 @@ def test_a_device_that_does_not_finish_within_the_revoke_budget_is_fatal_without
     scene.until(lambda: scene.journal.count("launched") == 2)
     scene.rebalance(("revoked", [P0]))
     with pytest.raises(Fatal, match=r"delivery\.revoke_budget"):
-        scene.pipeline.run(lambda: False)
+        scene.break_down()
     assert scene.journal.count("commit_now") == 0
     assert scene.committed(P0) == 0
 

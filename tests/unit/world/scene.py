@@ -103,6 +103,12 @@ class Scene:
             self.pipeline.step()
         raise Violation(f"not reached within {limit} steps\n{self.journal.tail()}")
 
+    def break_down(self, limit: int = 20_000) -> None:
+        """Run until the loop raises something."""
+        left = iter(range(limit))
+        self.pipeline.run(lambda: next(left, None) is None)
+        raise Violation(f"nothing broke within {limit} steps\n{self.journal.tail()}")
+
     def stop(self) -> None:
         self.pipeline.run(lambda: True)
 
