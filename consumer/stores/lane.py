@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from queue import Empty, Full, Queue
 from threading import Event, Thread
@@ -45,8 +46,9 @@ class Errand(Generic[Result]):
 class Lane:
     """Runs errands one after the other. `offer` never blocks; the thread dies with the process."""
 
-    def __init__(self, name: str, places: int) -> None:
-        """`places`: errands that may wait."""
+    def __init__(self, name: str, places: int, at_end: Callable[[], None]) -> None:
+        """`places`: errands that may wait. `at_end` runs in the thread, after the last errand."""
+        self._at_end = at_end
         self._queue: Queue[Errand[object] | None] = Queue(places)
         self._thread = Thread(target=self._work, name=name, daemon=True)
         self._thread.start()
@@ -71,3 +73,5 @@ class Lane:
     def _work(self) -> None:
         while (errand := self._queue.get()) is not None:
             errand.run()
+        with contextlib.suppress(Exception):  # nobody is left to be told
+            self._at_end()

@@ -20,7 +20,7 @@ _log = logging.getLogger(__name__)
 
 
 class Client(Protocol):
-    """The two calls that are made."""
+    """The calls that are made, all by one thread."""
 
     def read(self, keys: Sequence[bytes]) -> Sequence[bytes | None]:
         """One command. Raises whatever the vendor raises."""
@@ -28,6 +28,10 @@ class Client(Protocol):
 
     def write(self, entries: Mapping[bytes, bytes]) -> int:
         """One pipeline; the number written. Raises when any was refused."""
+        ...
+
+    def close(self) -> None:
+        """Let the connection go."""
         ...
 
 
@@ -56,6 +60,10 @@ class RedisClient:
                 raise answer
         return len(answers)
 
+    def close(self) -> None:
+        self._redis.close()
+        self._redis.connection_pool.disconnect()
+
 
 class RedisScores:
     """SharedScores over a client. Reads wait at most `redis.budget`; writes never wait.
@@ -72,7 +80,7 @@ class RedisScores:
         self._budget = settings.budget
         self._reads = Breaker(settings.breaker_failures, settings.breaker_cool_down)
         self._writes = Breaker(settings.breaker_failures, settings.breaker_cool_down)
-        self._lane = Lane("shared-scores", _PLACES)
+        self._lane = Lane("shared-scores", _PLACES, client.close)
         self._read_stats = StoreStats()  # each written by one thread only
         self._write_stats = StoreStats()
 

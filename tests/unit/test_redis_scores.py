@@ -46,6 +46,9 @@ class FakeClient:
         self.entries.update(entries)
         return len(entries)
 
+    def close(self) -> None:
+        self.calls.append("close")
+
 
 class World:
     def __init__(self, budget: float = 5.0) -> None:
@@ -160,4 +163,4 @@ def test_nothing_is_written_any_more_once_it_is_closed() -> None:
     gate.set()
     world.scores._lane._thread.join(10)
     assert not world.scores._lane._thread.is_alive()
-    assert "write" not in world.client.calls
+    assert world.client.calls == ["read", "close"]
