@@ -18,12 +18,14 @@ from consumer.errors import ConsumerError
 
 _STOP_SECONDS: Final = 30.0
 _TAIL_LINES: Final = 12
+_GAINED: Final = {"partitions_assigned": 1, "partitions_revoked": -1, "partitions_lost": -1}
 
 
 class _LogLine(msgspec.Struct, frozen=True):
     """What is read of a replica's log."""
 
     action: str = ""
+    count: int = 0
 
 
 class Replica:
@@ -41,9 +43,10 @@ class Replica:
                 stderr=sink,
             )
 
-    def actions(self) -> list[str]:
-        """The actions that it logged so far."""
-        return [_action(line) for line in self.log.read_bytes().splitlines()]
+    def owned(self) -> int:
+        """How many partitions the group has given it, by what it logged so far."""
+        lines = map(_parsed, self.log.read_bytes().splitlines())
+        return sum(_GAINED.get(line.action, 0) * line.count for line in lines)
 
     def running(self) -> bool:
         return self._process.poll() is None
@@ -100,8 +103,8 @@ def _environment(variables: Mapping[str, str]) -> dict[str, str]:
     return {**inherited, **variables}
 
 
-def _action(line: bytes) -> str:
+def _parsed(line: bytes) -> _LogLine:
     try:
-        return msgspec.json.decode(line, type=_LogLine).action
+        return msgspec.json.decode(line, type=_LogLine)
     except msgspec.MsgspecError:
-        return ""
+        return _LogLine()

@@ -25,7 +25,7 @@ RESULTS: Final = "anomaly-scores"
 DEAD_LETTERS: Final = "anomaly-dead-letters"
 
 _REBALANCE_DELAY_MS: Final = 3_000  # long enough for replicas that start together to share from the start
-_START_SECONDS: Final = 120.0
+_START_SECONDS: Final = 240.0
 _IDLE_SECONDS: Final = 60.0  # without any output: something is wrong
 _DRAIN_SECONDS: Final = 30.0
 _SLICE: Final = 200  # records produced between two looks at the results
@@ -94,7 +94,7 @@ def _until_joined(started: Sequence[Replica], subscriber: Subscriber, screen: Sc
     """Wait until every replica has its model warm and its partitions; the first ones read nothing yet."""
     with screen.bar(f"{len(started)} replicas load the model and join the group", len(started)) as update:
         deadline = time.monotonic() + _START_SECONDS
-        while (ready := sum("partitions_assigned" in r.actions() for r in started)) < len(started):
+        while (ready := sum(r.owned() > 0 for r in started)) < len(started):
             update(ready)
             require_alive(started)
             if time.monotonic() > deadline:
@@ -102,6 +102,8 @@ def _until_joined(started: Sequence[Replica], subscriber: Subscriber, screen: Sc
                 raise ConsumerError(f"the replicas did not join within {_START_SECONDS:.0f} s\n{tails}")
             subscriber.read(0.3)
         update(ready)
+    owned = ", ".join(f"replica {r.number} owns {r.owned()}" for r in started)
+    screen.say(f"one consumer group: {owned} of the {PARTITIONS} partitions")
 
 
 class _Sender:
