@@ -61,6 +61,7 @@ def test_a_batch_closes_exactly_when_its_oldest_entry_is_max_wait_old() -> None:
 
 def test_an_idle_device_gets_a_batch_after_the_shorter_wait() -> None:
     batcher = filled(entry(0), asked_at=5.0)
+    assert batcher.due(idle=True) == 5.1
     assert batcher.can_take(5.05, idle=True) is None
     assert batcher.can_take(5.1, idle=True) is ClosedBy.IDLE
     assert batcher.can_take(5.1, idle=False) is None
