@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -128,6 +129,13 @@ class Scenario:
             timeout,
             every=0.2,
         )
+
+    def stop(self, *replicas: Replica) -> None:
+        """SIGTERM to all at once; each must end cleanly."""
+        for replica in replicas:
+            replica.signal(signal.SIGTERM)
+        for replica in replicas:
+            assert replica.wait(60) == 0, f"{replica.name}:\n{replica.log[-3000:]}"
 
     def happenings(self) -> list[Happening]:
         return sorted((h for r in self._replicas for h in r.happenings()), key=lambda h: h.at)

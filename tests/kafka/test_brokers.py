@@ -32,9 +32,7 @@ def test_a_broker_that_is_killed_under_load_and_restarted_costs_nothing(
     moved = [h for h in scenario.happenings() if h.action in {Action.REVOKED, Action.LOST}]
     assert not moved, "an outage shorter than the session must not move partitions"
     eventually("ready again", lambda: all(r.ready() for r in replicas), 30)
-    for replica in replicas:
-        replica.signal(signal.SIGTERM)
-    assert [replica.wait(30) for replica in replicas] == [0, 0]
+    scenario.stop(*replicas)
     history = scenario.history()
     tell("broker killed and restarted", history)
     assert_sound(history)

@@ -50,12 +50,9 @@ def _long_run(scenario: Scenario) -> History:
     eventually("the fourth owns partitions", joined.owns, 90)
     feeder = scenario.feed(items[RECORDS // 2 :], RATE)
     eventually("more is sent", lambda: len(feeder.sent) > RECORDS // 10, 60)
-    first.signal(signal.SIGTERM)
-    assert first.wait(30) == 0
+    scenario.stop(first)
     scenario.until_committed()
-    for replica in (third, joined):
-        replica.signal(signal.SIGTERM)
-    assert [replica.wait(30) for replica in (third, joined)] == [0, 0]
+    scenario.stop(third, joined)
     history = scenario.history()
     tell("kill after acknowledgement, stop, join (cooperative-sticky)", history)
     return history
@@ -101,9 +98,7 @@ def test_nothing_is_lost_when_a_working_replica_is_killed(scenario: Scenario, as
     doomed.kill()
     joined = scenario.start("joined")
     scenario.until_committed()
-    for replica in (staying, joined):
-        replica.signal(signal.SIGTERM)
-    assert [replica.wait(30) for replica in (staying, joined)] == [0, 0]
+    scenario.stop(staying, joined)
     history = scenario.history()
     tell(f"kill and join ({assignor})", history)
     assert_sound(history)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import signal
 
 from tests.kafka.items import mixed, normal
 from tests.kafka.scenario import Scenario, assert_sound
@@ -18,8 +17,7 @@ def test_a_stop_commits_the_last_work_and_leaves_so_that_a_restart_repeats_nothi
     replica = scenario.start("first")
     eventually("all is written", lambda: scenario.read() == 100, 60)
     assert sum(scenario.committed().values()) == 0
-    replica.signal(signal.SIGTERM)
-    assert replica.wait(30) == 0
+    scenario.stop(replica)
     assert scenario.members() == 0
     assert sum(scenario.committed().values()) == 100
     heir = scenario.start("heir", "--stop-at-end")
@@ -33,8 +31,7 @@ def test_a_stop_under_load_repeats_nothing_either(scenario: Scenario) -> None:
     scenario.feed(list(normal(10_000, seed=42))).finish()
     replica = scenario.start("first", score_seconds=0.05)
     eventually("it is at work", lambda: replica.polled() > 500, 60)
-    replica.signal(signal.SIGTERM)
-    assert replica.wait(30) == 0
+    scenario.stop(replica)
     assert replica.polled() < 10_000
     assert scenario.start("heir", "--stop-at-end").wait(60) == 0
     history = scenario.history()
@@ -49,8 +46,7 @@ def test_the_counters_of_outcomes_add_up_to_the_records(scenario: Scenario) -> N
     scenario.until_committed()
     counts = re.findall(r'^consumer_records_total{[^}]*outcome="(\w+)"[^}]*} (\S+)$', replica.metrics(), re.M)
     assert sum(float(count) for _, count in counts) == 2_000, replica.metrics()
-    replica.signal(signal.SIGTERM)
-    assert replica.wait(30) == 0
+    scenario.stop(replica)
     assert_sound(scenario.history())
 
 
@@ -60,7 +56,6 @@ def test_a_stop_while_the_model_is_loaded_is_clean_and_the_group_was_never_joine
     eventually("it is alive", replica.alive, 60)
     assert not replica.ready()
     assert scenario.members() == 0
-    replica.signal(signal.SIGTERM)
-    assert replica.wait(30) == 0
+    scenario.stop(replica)
     assert not replica.owns()
     assert not scenario.committed()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 import time
 
 from tests.kafka.items import normal
@@ -38,7 +37,6 @@ def test_a_results_topic_that_is_deleted_while_running_stops_commits_until_it_is
     scenario.create_topic("results")
     scenario.until_committed()
     eventually("ready again", replica.ready, 30)
-    replica.signal(signal.SIGTERM)
-    assert replica.wait(30) == 0
+    scenario.stop(replica)
     written = {w.source for w in scenario.read_again()}
     assert written >= {(s.partition, s.offset) for s in later}
