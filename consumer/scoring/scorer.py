@@ -178,8 +178,11 @@ class ModelScorer:
             score, statistics = task.result()
         except ConsumerError:
             return False
-        pairs = zip((score, *statistics), (reference.score, *reference.statistics), strict=True)
-        return all(math.isclose(a, b, rel_tol=TOLERANCE, abs_tol=TOLERANCE) for a, b in pairs)
+        found, wanted = (score, *statistics), (reference.score, *reference.statistics)
+        pairs = zip(found, wanted, strict=False)
+        return len(found) == len(wanted) and all(
+            math.isclose(a, b, rel_tol=TOLERANCE, abs_tol=TOLERANCE) for a, b in pairs
+        )
 
     def close(self) -> None:
         self._worker.close()
