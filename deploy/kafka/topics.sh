@@ -16,4 +16,3 @@ create() { # NAME, then topic settings
 create "$INPUT_TOPIC" max.message.bytes=1048588 retention.ms=604800000
 create "$OUTPUT_TOPIC" max.message.bytes=2097152 retention.ms=604800000
 create "$DEAD_LETTER_TOPIC" max.message.bytes=2097152 retention.ms=2419200000
-kafka-topics.sh --bootstrap-server "$BOOTSTRAP_SERVERS" --describe

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import signal
 import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -64,12 +63,6 @@ class ComposedKafka:
             )
         admin = AdminClient({"bootstrap.servers": self.bootstrap, "log_level": 0})
         eventually("the broker answers", lambda: self._answers(admin), 120)
-
-    def stop(self) -> int:
-        """SIGTERM to what the command line became; its exit code."""
-        assert self._process is not None
-        self._process.send_signal(signal.SIGTERM)
-        return self._process.wait(60)
 
     def program(self) -> str:
         """What the process is by now: the command line must have become the broker itself."""
