@@ -231,4 +231,42 @@ MUTANTS: tuple[Mutant, ...] = (
         "        except BaseException:\n            self._abandoned = False\n",
         _unit("test_pipeline.py::test_after_a_fatal_error_the_callbacks_of_closing_do_nothing"),
     ),
+    Mutant(
+        "entries of the shared cache are believed as they are",
+        "consumer/scoring/shared.py",
+        "        genuine = compare_digest(entry[: 1 + _MAC], _FORMAT + self._code(key, content))\n",
+        "        genuine = True\n",
+        _unit("test_shared_measurements.py::test_an_entry_opens_under_its_own_key_alone_and_unchanged_alone"),
+    ),
+    Mutant(
+        "an entry of the shared cache fits any key",
+        "consumer/scoring/shared.py",
+        "        code = blake2b(key, digest_size",
+        '        code = blake2b(b"", digest_size',
+        _unit("test_shared_measurements.py::test_an_entry_opens_under_its_own_key_alone_and_unchanged_alone"),
+    ),
+    Mutant(
+        "texts can be guessed from the keys of the shared cache",
+        "consumer/scoring/shared.py",
+        'key=self._secret, person=b"key"',
+        'person=b"key"',
+        _unit(
+            "test_shared_measurements.py"
+            "::test_who_lacks_the_model_can_neither_forge_an_entry_nor_find_the_key_of_a_text"
+        ),
+    ),
+    Mutant(
+        "an open breaker lets everything through after one cool-down",
+        "consumer/stores/breaker.py",
+        "        self._next_trial = now + self._cool_down\n        return True\n\n    def succeeded",
+        "        return True\n\n    def succeeded",
+        _unit("test_breaker.py::test_while_open_it_lets_one_trial_through_for_each_cool_down"),
+    ),
+    Mutant(
+        "a store that takes nothing is not read either",
+        "consumer/stores/redis_scores.py",
+        "            if self._writes.failed(self._clock()):",
+        "            if self._reads.failed(self._clock()):",
+        _unit("test_redis_scores.py::test_a_store_that_takes_nothing_is_still_read"),
+    ),
 )
