@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-
-torch = pytest.importorskip("torch", reason="the GPU group needs torch")
+import torch
 
 from consumer.packing import Packed, Windowing, pack, unpack
 from consumer.scoring.engine import Engine, choose_device
