@@ -71,6 +71,7 @@ def _loaded(files: Sequence[str], environ: Mapping[str, str]) -> Project:
     assert answer.returncode == 0, answer.stderr
     COUNTS["compose files loaded"] += len(files)
     project: Project = json.loads(answer.stdout)
+    COUNTS["services in them"] = len(project["services"])
     return project
 
 

@@ -18,9 +18,8 @@ ENDS_BY_ITSELF = {"topics", "producer"}
 
 
 def _services(project: Project) -> Iterator[tuple[str, Project]]:
-    for name, service in project["services"].items():
-        COUNTS["services checked"] += 1
-        yield name, service
+    COUNTS["promises held against every service"] += 1
+    yield from project["services"].items()
 
 
 def test_the_services_are_those_of_the_page(project: Project) -> None:
