@@ -154,6 +154,8 @@ class _Run:
         seconds = time.monotonic() - began
         screen.say("SIGTERM to the replicas; then the topics are read to their end")
         codes = stop(self._replicas)
+        for replica in (r for r, code in zip(self._replicas, codes, strict=True) if code):
+            screen.say(replica.tail(), "yellow")
         self._take(drain(self._subscriber, _DRAIN_SECONDS))
         ids = [sender.ids[index] for index in range(len(records))]
         return Passed(ids, self._outputs, _forgotten(self._subscriber), seconds, codes)
