@@ -10,6 +10,8 @@ from consumer.ports import Clock, Observer, Source
 from consumer.records import TopicPartition
 from consumer.settings import Commit
 
+_LAST_COMMIT, _RETRY_COMMIT = 5.0, 0.1
+
 
 class Commits:
     """Commits what the ledger calls finished and tells it what the broker acknowledged, nothing else."""
@@ -35,11 +37,12 @@ class Commits:
             self._pace.asked(now)
             self._source.commit(offsets)
 
-    def finish(self, partitions: Collection[TopicPartition], clock: Clock) -> None:
-        """Commit what is finished of these and wait for the broker, without a limit in time."""
+    def finish(self, partitions: Collection[TopicPartition], clock: Clock) -> bool:
+        """Commit what is finished of these and wait for the broker, without a limit in time; returns
+        whether it accepted all."""
         offsets = self._ledger.to_commit(partitions)
         if not offsets:
-            return
+            return True
         self._observer.entered_call("commit", clock.now())
         accepted = self._source.commit_now(offsets)
         self._observer.left_call(clock.now())
@@ -48,6 +51,15 @@ class Commits:
             self._observer.committed(len(accepted))
         if len(accepted) < len(offsets):
             self._observer.commit_refused(len(offsets) - len(accepted), "the group moved on")
+        return len(accepted) == len(offsets)
+
+    def finish_all(self, clock: Clock, deadline: float) -> None:
+        """Commit everything that is finished before leaving. Replicas that stop together start rebalances
+        for one another, and a commit that crosses one is refused although the partitions are still ours:
+        try again for a few seconds, until `deadline` at the latest."""
+        deadline = min(deadline, clock.now() + _LAST_COMMIT)
+        while not self.finish(self._ledger.partitions, clock) and clock.now() < deadline:
+            clock.sleep(_RETRY_COMMIT)
 
     def accepted(self, offsets: Mapping[TopicPartition, int]) -> None:
         """The outstanding commit was acknowledged."""

@@ -289,7 +289,7 @@ class Pipeline:
         self._batcher.clear()
         deadline = self._clock.now() + self._settings.shutdown.drain_timeout
         self._drain(deadline)
-        self._commits.finish(self._ledger.partitions, self._clock)
+        self._commits.finish_all(self._clock, deadline)
         left = self.uncommitted
         self._abandoned = True
         self._observer.entered_call("close", self._clock.now())

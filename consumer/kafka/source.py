@@ -39,7 +39,7 @@ class KafkaSource:
         self._eager = settings.kafka.assignor == "range"
         self._observer = observer
         self._owned: set[TopicPartition] = set()
-        self._paused = False
+        self._paused = self._closing = False
         self._topic_trouble = False
         self._first: list[Message] = []
         self._raised: BaseException | None = None
@@ -114,6 +114,7 @@ class KafkaSource:
         return ends
 
     def close(self) -> None:
+        self._closing = True
         self._consumer.close()
         self._raise_kept()
 
@@ -200,6 +201,8 @@ class KafkaSource:
             raise self._raised
 
     def _on_assign(self, consumer: Consumer, partitions: Sequence[KafkaPartition]) -> None:
+        if self._closing:
+            return  # a rebalance met us at the door: nothing of it is read, and nobody has to be asked where
         starts = self._starts.find(partitions)
         placed = _with_offsets({tp: start.offset for tp, start in starts.items()})
         (consumer.assign if self._eager else consumer.incremental_assign)(placed)

@@ -6,8 +6,10 @@ begin with CONSUMER_TEST_ are none of the command's.
 
 from __future__ import annotations
 
+import faulthandler
 import functools
 import os
+import signal
 import time
 from pathlib import Path
 
@@ -25,6 +27,7 @@ from tests.kafka.wrapped import LoggedObserver, LoggedSource, WatchedScorer, Wat
 
 
 def main() -> None:
+    faulthandler.register(signal.SIGUSR1)  # a test that waits in vain asks where the process stands
     log = EventLog(Path(_variable("EVENT_LOG")))
     armed_by = _variable("ARMED_BY")
     failpoint = Failpoint(_variable("FAILPOINT"), Path(armed_by) if armed_by else None, log)

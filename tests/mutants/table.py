@@ -109,9 +109,16 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "a stop commits nothing",
         "consumer/pipeline.py",
-        "        self._commits.finish(self._ledger.partitions, self._clock)\n",
+        "        self._commits.finish_all(self._clock, deadline)\n",
         "        pass\n",
         _unit("test_pipeline.py::test_stopping_finishes_what_was_launched_and_commits_it"),
+    ),
+    Mutant(
+        "a last commit that is refused is not tried again",
+        "consumer/commits.py",
+        "        while not self.finish(self._ledger.partitions, clock) and clock.now() < deadline:\n",
+        "        if not self.finish(self._ledger.partitions, clock):\n",
+        _unit("test_pipeline_leaving.py::test_a_last_commit_that_crosses_a_rebalance_is_tried_again"),
     ),
     Mutant(
         "a batch is sent past one that failed",
