@@ -7,13 +7,12 @@ they look better than they could ever be in use. What was dead-lettered counts f
 from __future__ import annotations
 
 import math
-import statistics
-from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Final
 
 import msgspec
 
+from consumer import evaluation
 from consumer.demo.evaluation import Judged, false_alarms
 from consumer.demo.labels import COVERED, Kind, Truth
 
@@ -24,16 +23,15 @@ Measure = Callable[[Truth], float]
 
 
 def level_alone(normal: Sequence[Truth]) -> Measure:
-    """Surprise of the level, -ln of its share among `normal`; a level never seen counts as half seen."""
-    counts = Counter(truth.level for truth in normal)
-    total = sum(counts.values())
-    return lambda truth: -math.log((counts[truth.level] or 0.5) / total)
+    """By the level among `normal`."""
+    measure = evaluation.level_alone(truth.level for truth in normal)
+    return lambda truth: measure(truth.level)
 
 
 def length_alone(normal: Sequence[Truth]) -> Measure:
-    """Distance of ln(length) from the median of `normal`, in either direction."""
-    middle = statistics.median(_log_length(truth) for truth in normal)
-    return lambda truth: abs(_log_length(truth) - middle)
+    """By the length of the message among `normal`."""
+    measure = evaluation.length_alone([len(truth.message) for truth in normal])
+    return lambda truth: measure(len(truth.message))
 
 
 def judged_by(measure: Measure, judged: Sequence[Judged]) -> list[Judged]:
@@ -54,7 +52,3 @@ def _flagged(scored: Sequence[Judged], values: Sequence[float], threshold: float
         msgspec.structs.replace(j, flagged=value >= threshold)
         for j, value in zip(scored, values, strict=True)
     ]
-
-
-def _log_length(truth: Truth) -> float:
-    return math.log(max(1, len(truth.message)))

@@ -12,6 +12,7 @@ from typing import Final
 import msgspec
 
 from consumer.demo.labels import COVERED, Kind, Truth
+from consumer.evaluation import FalseAlarms, count_false_alarms
 
 LENGTHS: Final = (60, 120, 100_000)
 """Upper ends of the buckets of message length (characters) for which false alarms are told apart."""
@@ -40,23 +41,6 @@ class KindScore(msgspec.Struct, frozen=True):
         return self.found / self.records if self.records else 1.0
 
 
-class FalseAlarms(msgspec.Struct, frozen=True):
-    """Among `normal` records, `raw` were flagged, of `texts` different texts."""
-
-    normal: int
-    texts: int
-    raw: int
-
-    @property
-    def rate(self) -> float:
-        """Repeats of one text counted once."""
-        return self.texts / self.normal if self.normal else 0.0
-
-    @property
-    def raw_rate(self) -> float:
-        return self.raw / self.normal if self.normal else 0.0
-
-
 class Unseen(msgspec.Struct, frozen=True):
     """Of the normal records: texts that the model had not seen, templates no fleet of the pool has."""
 
@@ -70,9 +54,8 @@ class Unseen(msgspec.Struct, frozen=True):
 
 def false_alarms(judged: Sequence[Judged], fits: Callable[[Judged], bool] = lambda _: True) -> FalseAlarms:
     """Among the normal records that `fits`."""
-    normal = [j for j in judged if j.truth.kind is Kind.NORMAL and fits(j)]
-    wrong = [j for j in normal if j.flagged]
-    return FalseAlarms(len(normal), len({j.item for j in wrong}), len(wrong))
+    normal = (j for j in judged if j.truth.kind is Kind.NORMAL and fits(j))
+    return count_false_alarms((j.item, j.flagged) for j in normal)
 
 
 def false_alarms_by_length(judged: Sequence[Judged]) -> list[tuple[int, FalseAlarms]]:

@@ -8,7 +8,6 @@ from typing import Final
 from consumer.demo.account import Account
 from consumer.demo.baselines import SCORED_KINDS, Measure, judged_by
 from consumer.demo.evaluation import (
-    FalseAlarms,
     Judged,
     KindScore,
     Unseen,
@@ -20,6 +19,7 @@ from consumer.demo.evaluation import (
 from consumer.demo.labels import COVERED, NOT_COVERED, Kind
 from consumer.demo.outputs import Result
 from consumer.demo.screen import Screen, printable
+from consumer.evaluation import FalseAlarms
 
 _WIDTH: Final = 150  # characters of a message that are shown
 
@@ -92,7 +92,7 @@ def show_baselines(screen: Screen, judged: Sequence[Judged], measures: Mapping[s
         screen.say(_baseline(name, judged_by(measure, judged)))
 
 
-def show_account(screen: Screen, found: Account, forgotten: Sequence[str]) -> None:
+def show_account(screen: Screen, found: Account, forgotten: Sequence[str], committed: bool) -> None:
     screen.heading("Where every record went")
     screen.say(f"  produced {found.produced:,}")
     for outcome, count in found.outcomes.items():
@@ -100,20 +100,25 @@ def show_account(screen: Screen, found: Account, forgotten: Sequence[str]) -> No
     screen.say(f"  {'missing':<26}{found.missing:>8,}")
     screen.say(f"  {'more than once':<26}{found.duplicated:>8,}")
     screen.say(f"  {'ids that nobody produced':<26}{found.unknown:>8,}")
+    reached = "reached" if committed else "did not reach"
+    screen.say(f"  before the replicas were stopped, the group's offsets {reached} the end of the input")
     if forgotten:
         screen.say(f"  the in-process cluster forgot a part of {', '.join(forgotten)}: ask for fewer records")
 
 
-def show_verdict(screen: Screen, exact: bool, judged: Sequence[Judged] = ()) -> None:
+def show_verdict(
+    screen: Screen, exact: bool, exit_codes: Sequence[int], judged: Sequence[Judged] = ()
+) -> None:
     screen.say()
     if exact:
         screen.say("Every produced record has exactly one output record.", "bold green")
     else:
         screen.say("Not every produced record has exactly one output record.", "bold red")
+    if any(exit_codes):
+        codes = ", ".join(map(str, exit_codes))
+        screen.say(f"But a replica ended badly (exit codes {codes}): its last words stand above.", "bold red")
     if judged and not meets_target(judged):
-        screen.say(
-            "The targets of recall (0.9 in all, 0.7 in each kind) at 1 % false alarms were missed.", "yellow"
-        )
+        screen.say("Missed: recall of 0.9 in all and 0.7 in each kind at 1 % false alarms.", "yellow")
 
 
 def _row(name: str, score: KindScore) -> str:

@@ -59,12 +59,9 @@ def _report(labelled: Sequence[Labelled], passed: Passed, screen: Screen) -> int
 def finish(passed: Passed, screen: Screen, judged: Sequence[Judged] = ()) -> int:
     """The account and the exit code."""
     found = account(passed.ids, passed.outputs)
-    report.show_account(screen, found, passed.forgotten)
-    exact = found.exact and not passed.forgotten and not any(passed.exit_codes)
-    if any(passed.exit_codes):
-        screen.say(f"  replicas ended with exit codes {', '.join(map(str, passed.exit_codes))}")
-    report.show_verdict(screen, exact, judged)
-    return 0 if exact else 1
+    report.show_account(screen, found, passed.forgotten, passed.committed)
+    report.show_verdict(screen, found.exact, passed.exit_codes, judged)
+    return 0 if found.exact and not passed.forgotten and not any(passed.exit_codes) else 1
 
 
 def _notes(labelled: Sequence[Labelled], ids: Sequence[str]) -> Mapping[str, str]:

@@ -90,3 +90,16 @@ def drain(subscriber: Subscriber, seconds: float) -> list[Output]:
             raise ConsumerError("the subscriber did not reach the end of the results in time")
         found += subscriber.read(0.2)
     return found
+
+
+def committed_to_end(bootstrap: str, group: str, topic: str) -> bool:
+    """Whether the group's committed offsets have reached the end of every partition of `topic`. Asks
+    the brokers, as anybody can who watches a group; joins nothing."""
+    asking = Consumer({"bootstrap.servers": bootstrap, "group.id": group, "log_level": 0})
+    try:
+        partitions = asking.list_topics(topic, timeout=_ANSWER).topics[topic].partitions
+        committed = asking.committed([TopicPartition(topic, p) for p in partitions], timeout=_ANSWER)
+        ends = [asking.get_watermark_offsets(tp, timeout=_ANSWER) for tp in committed]
+        return all(end is not None and tp.offset >= end[1] for tp, end in zip(committed, ends, strict=True))
+    finally:
+        asking.close()

@@ -17,17 +17,19 @@ from consumer.demo.cluster import InProcessCluster
 from consumer.demo.outputs import Output
 from consumer.demo.replicas import Replica, replicas, require_alive, stop
 from consumer.demo.screen import Screen, Update
-from consumer.demo.subscriber import Subscriber, drain
+from consumer.demo.subscriber import Subscriber, committed_to_end, drain
 from consumer.errors import ConsumerError
 
 INPUT: Final = "events"
 RESULTS: Final = "anomaly-scores"
 DEAD_LETTERS: Final = "anomaly-dead-letters"
+GROUP: Final = "demo"
 
 _REBALANCE_DELAY_MS: Final = 3_000  # long enough for replicas that start together to share from the start
 _START_SECONDS: Final = 240.0
 _IDLE_SECONDS: Final = 60.0  # without any output: something is wrong
 _DRAIN_SECONDS: Final = 30.0
+_COMMIT_SECONDS: Final = 15.0
 _SLICE: Final = 200  # records produced between two looks at the results
 
 
@@ -43,13 +45,15 @@ class Asked(msgspec.Struct, frozen=True):
 class Passed(msgspec.Struct, frozen=True):
     """`ids[i]`: the result id of record i. `outputs`: everything that was published, by id. `forgotten`:
     partitions of which the in-process cluster dropped a part. `seconds`: from the first record sent to
-    the last output read. `exit_codes` are those of the replicas."""
+    the last output read. `exit_codes` are those of the replicas. `committed`: while they ran, the
+    committed offsets reached the end of the input."""
 
     ids: Sequence[str]
     outputs: Mapping[str, Sequence[Output]]
     forgotten: Sequence[str]
     seconds: float
     exit_codes: Sequence[int]
+    committed: bool
 
 
 def through_kafka(asked: Asked, screen: Screen) -> Passed:
@@ -62,7 +66,8 @@ def through_kafka(asked: Asked, screen: Screen) -> Passed:
             closing(Subscriber(cluster.bootstrap, RESULTS, DEAD_LETTERS)) as subscriber,
         ):
             _until_joined(started, subscriber, screen)
-            return _Run(asked, subscriber, started).done(_Sender(cluster.bootstrap), screen)
+            run = _Run(cluster.bootstrap, asked, subscriber, started)
+            return run.done(_Sender(cluster.bootstrap), screen)
 
 
 @contextmanager
@@ -78,7 +83,7 @@ def _cluster(screen: Screen) -> Iterator[InProcessCluster]:
 def _variables(bootstrap: str, asked: Asked) -> dict[str, str]:
     return {
         "CONSUMER_KAFKA_BOOTSTRAP_SERVERS": bootstrap,
-        "CONSUMER_KAFKA_GROUP_ID": "demo",
+        "CONSUMER_KAFKA_GROUP_ID": GROUP,
         "CONSUMER_INPUT_TOPIC": INPUT,
         "CONSUMER_OUTPUT_TOPIC": RESULTS,
         "CONSUMER_OUTPUT_MAX_MESSAGE_CHARS": str(MAX_MESSAGE_CHARS),
@@ -134,7 +139,10 @@ class _Sender:
 class _Run:
     """One passage: what has come out so far."""
 
-    def __init__(self, asked: Asked, subscriber: Subscriber, started: Sequence[Replica]) -> None:
+    def __init__(
+        self, bootstrap: str, asked: Asked, subscriber: Subscriber, started: Sequence[Replica]
+    ) -> None:
+        self._bootstrap = bootstrap
         self._asked = asked
         self._subscriber = subscriber
         self._replicas = started
@@ -152,13 +160,25 @@ class _Run:
             sender.flush()
             self._until_complete(set(sender.ids.values()), update)
         seconds = time.monotonic() - began
+        committed = self._until_committed()
         screen.say("SIGTERM to the replicas; then the topics are read to their end")
         codes = stop(self._replicas)
         for replica in (r for r, code in zip(self._replicas, codes, strict=True) if code):
             screen.say(replica.tail(), "yellow")
         self._take(drain(self._subscriber, _DRAIN_SECONDS))
         ids = [sender.ids[index] for index in range(len(records))]
-        return Passed(ids, self._outputs, _forgotten(self._subscriber), seconds, codes)
+        return Passed(ids, self._outputs, _forgotten(self._subscriber), seconds, codes, committed)
+
+    def _until_committed(self) -> bool:
+        """Commits follow within `commit.interval`. Stopping before that would leave the last one to the
+        moment in which all replicas leave, when these brokers refuse commits that real ones accept."""
+        deadline = time.monotonic() + _COMMIT_SECONDS
+        while not committed_to_end(self._bootstrap, GROUP, INPUT):
+            if time.monotonic() > deadline:
+                return False
+            require_alive(self._replicas)
+            self._take(self._subscriber.read(0.3))
+        return True
 
     def _take(self, found: Sequence[Output]) -> None:
         for output in found:

@@ -257,12 +257,17 @@ def test_printable_keeps_letters_of_all_scripts() -> None:
 
 
 def test_the_account_names_what_is_missing_and_what_was_forgotten() -> None:
-    text = printed(report.show_account, account(["a", "b"], {"a": [scored("a")]}), ["events[3]"])
+    text = printed(report.show_account, account(["a", "b"], {"a": [scored("a")]}), ["events[3]"], True)
     assert "missing                          1" in text
     assert "events[3]" in text
 
 
 def test_the_verdict_says_when_the_targets_were_missed() -> None:
-    text = printed(report.show_verdict, True, found_except(Kind.NEW_MESSAGE, 9))
+    text = printed(report.show_verdict, True, [0, 0], found_except(Kind.NEW_MESSAGE, 9))
     assert "exactly one output record" in text
-    assert "missed" in text
+    assert "Missed" in text
+
+
+def test_the_verdict_names_exit_codes_of_replicas_that_ended_badly() -> None:
+    assert "1, 0" in printed(report.show_verdict, True, [1, 0])
+    assert "replica" not in printed(report.show_verdict, True, [0, 0])
