@@ -59,6 +59,8 @@ def _ask_kafka(settings: Settings, timeout: float) -> Findings:
 
 
 def _check_model(settings: Settings, origin: str) -> Findings:
+    if settings.scoring.factory is not None:
+        return _guarded(lambda: _try_own(settings))
     model = settings.scoring.model
     if model is None:
         fix = "learn one from your own records with `consumer fit`, or try the bundled one: --model demo"
@@ -72,6 +74,14 @@ def _verify_model(model: str) -> Findings:
     from consumer.scoring.model_dir import verify  # noqa: PLC0415 - only a check of a model needs it
 
     return Findings(notes=(f"model: {verify(model)}",))
+
+
+def _try_own(settings: Settings) -> Findings:
+    from consumer.scoring.own import load_own  # noqa: PLC0415 - nothing else of a check runs their code
+
+    scorer = load_own(settings.scoring)
+    scorer.close()
+    return Findings(notes=(f"model: {shown(scorer.model.name)}, version {shown(scorer.model.version)}",))
 
 
 def _guarded(look: Callable[[], Findings]) -> Findings:

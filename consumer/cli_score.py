@@ -86,18 +86,24 @@ def score(
     settings = _with(loaded.require(), line_format, include)
     if problems := [*check_files(files), *_clashes(files, output)]:
         raise Misconfigured(problems)
-    from consumer.scoring.scorer import load_scorer  # noqa: PLC0415 - torch takes seconds to import
-
     began = time.monotonic()
-    scorer = Isolating(
-        load_scorer(settings.scoring, settings.output.explain_from), settings.scoring.max_failures
-    )
+    scorer = Isolating(_load(settings), settings.scoring.max_failures)
     try:
         with _opened(output) as out:
             counts = FileScoring(settings, scorer).run(read_lines(files, settings.input.max_bytes), out)
     finally:
         scorer.close()
     click.echo(_summary(counts, time.monotonic() - began, scorer), err=True)
+
+
+def _load(settings: Settings) -> Scorer:
+    if settings.scoring.factory is not None:
+        from consumer.scoring.own import load_own  # noqa: PLC0415 - only where it is asked for
+
+        return load_own(settings.scoring)
+    from consumer.scoring.scorer import load_scorer  # noqa: PLC0415 - torch takes seconds to import
+
+    return load_scorer(settings.scoring, settings.output.explain_from)
 
 
 class FileScoring:

@@ -194,6 +194,10 @@ class Scoring(Section, frozen=True):
     model: Annotated[
         str | None, _d("Model directory written by `consumer fit`, or `demo` for the bundled demo model.")
     ] = None
+    factory: Annotated[
+        str | None,
+        _d("Your own scorer, `package.module:function`; gets these settings. docs/own-model.md."),
+    ] = None
     false_alarm_rate: Annotated[
         float,
         Meta(

@@ -143,6 +143,12 @@ def _redis(settings: Settings) -> Iterator[_Broken]:
     yield from (_Broken(*broken) for broken in redis_rules(settings.redis))
 
 
+def _own_scorer(settings: Settings) -> Iterator[_Broken]:
+    if settings.scoring.factory is not None and settings.redis.url is not None:
+        what = "is not used with scoring.factory: the shared cache knows fitted models only; unset one"
+        yield _Broken("redis.url", ("scoring.factory",), what)
+
+
 _RULES: tuple[Callable[[Settings], Iterator[_Broken]], ...] = (
     _orders,
     _topics,
@@ -151,4 +157,5 @@ _RULES: tuple[Callable[[Settings], Iterator[_Broken]], ...] = (
     _credentials,
     _tls,
     _redis,
+    _own_scorer,
 )
