@@ -36,6 +36,10 @@ def run(loaded: Loaded, stop_at_end: bool) -> None:
 
 
 def _load(settings: Settings) -> Scorer:
+    if settings.scoring.factory is not None:
+        from consumer.scoring.own import load_own  # noqa: PLC0415 - only where it is asked for
+
+        return load_own(settings.scoring)
     from consumer.scoring.scorer import load_scorer  # noqa: PLC0415 - torch takes seconds to import
     from consumer.stores.redis_scores import open_scores  # noqa: PLC0415 - help needs no Redis client
 
