@@ -52,15 +52,19 @@ def clipped(x: Floats) -> Floats:
 
 
 def fit_tail(values: Floats) -> Tail:
-    """The exponential tail has mean excess (sum of excesses + sd/4)/(number above + 1), at least
-    sd/20 and 1e-9: ties would give 0."""
+    """The exponential tail has mean excess (sum of excesses + sd/4)/(number above + 1), at least sd/20
+    and 1e-9: ties would give 0. A constant sample has no scale of its own: its tail falls in units of
+    the constant, at least 1, so that the first value that differs does not outshout everything."""
     ordered = np.sort(clipped(values))
     n = len(ordered)
     q = min(max(10.0 / n, 0.1), 0.5)
     start = float(np.quantile(ordered, 1.0 - q))
     excess = ordered[ordered > start] - start
     sd = float(np.std(ordered))
+    unit = max(abs(start), 1.0)
     scale = max((float(excess.sum()) + sd / 4.0) / (len(excess) + 1), sd / 20.0, 1e-9)
+    if sd <= 1e-9 * unit:
+        scale = unit
     return Tail(ordered, start, scale, -math.log((1 + len(excess)) / (n + 1)))
 
 
@@ -109,7 +113,8 @@ def _robust_line(t: Floats, y: Floats) -> tuple[float, float]:
         spread = 1.4826 * float(np.median(off))
         if spread <= 1e-12 * (1.0 + float(np.abs(y).max())):
             break
-        weights = np.minimum(1.0, 1.345 * spread / np.maximum(off, 1e-300))
+        bend = 1.345 * spread
+        weights = bend / np.maximum(off, bend)
     return line
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
 from consumer.errors import Misconfigured
 from consumer.scoring.parts import Arrays, Facts, FitTask, FittedPart, Measured
-from consumer.scoring.severity_words import WEIGHTS
+from consumer.scoring.severity_words import WEIGHTS, WHOLE
 
 NAME = "severity"
 _HEAVIEST = 3
@@ -22,13 +22,13 @@ class Severity:
     name = NAME
 
     def fit(self, task: FitTask) -> FittedPart:  # noqa: ARG002 -- the signature is Part's
-        return FittedSeverity(WEIGHTS)
+        return FittedSeverity(WEIGHTS, WHOLE)
 
     def load(self, arrays: Arrays, facts: Facts) -> FittedPart:  # noqa: ARG002 -- the signature is Part's
-        weights = facts.get("weights")
-        if not isinstance(weights, Mapping):
+        weights, whole = facts.get("weights"), facts.get("whole", [])
+        if not isinstance(weights, Mapping) or not isinstance(whole, Sequence):
             raise Misconfigured([f"{NAME}: the model has no word weights; fit it again"])
-        return FittedSeverity({str(word): float(weight) for word, weight in weights.items()})
+        return FittedSeverity({str(word): float(weight) for word, weight in weights.items()}, map(str, whole))
 
 
 class FittedSeverity:
@@ -38,8 +38,10 @@ class FittedSeverity:
     statistics = ("heaviest_words",)
     hint: object | None = None
 
-    def __init__(self, weights: Mapping[str, float]) -> None:
+    def __init__(self, weights: Mapping[str, float], whole: Iterable[str]) -> None:
+        """`whole`: the stems that only count as whole words."""
         self._weights = dict(weights)
+        self._whole = frozenset(whole)
         self._lengths = sorted({len(stem) for stem in weights}, reverse=True)
 
     def measure(self, items: Sequence[str]) -> Measured:
@@ -47,7 +49,7 @@ class FittedSeverity:
         return Measured(np.array(values, np.float64).reshape(len(items), 1), np.zeros(len(items), np.int64))
 
     def save(self) -> tuple[Arrays, Facts]:
-        return {}, {"weights": dict(self._weights)}
+        return {}, {"weights": dict(self._weights), "whole": sorted(self._whole)}
 
     def _heaviest(self, item: str) -> float:
         stems = {self._stem(word.lower()) for word in set(_WORD.findall(item))}
@@ -56,4 +58,8 @@ class FittedSeverity:
 
     def _stem(self, word: str) -> str:
         """The longest stem that `word` starts with, or nothing."""
-        return next((word[:n] for n in self._lengths if word[:n] in self._weights), "")
+        return next((word[:n] for n in self._lengths if self._fits(word, n)), "")
+
+    def _fits(self, word: str, length: int) -> bool:
+        stem = word[:length]
+        return stem in self._weights and (stem not in self._whole or stem == word)

@@ -1,5 +1,5 @@
 """Forty stems that people write when something is wrong, and how wrong. A word counts when it starts
-with a stem; of two stems that fit, the longer one counts."""
+with a stem, or is one of WHOLE; of two stems that fit, the longer one counts."""
 
 from __future__ import annotations
 
@@ -50,3 +50,6 @@ WEIGHTS: Mapping[str, float] = MappingProxyType(
         "warn": 1.0,
     }
 )
+
+# Short enough to begin many harmless words and names: badge, deadline, Hungary, Lostock.
+WHOLE = frozenset({"bad", "dead", "hung", "lost"})

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from consumer.calibration import (
@@ -77,11 +77,26 @@ def test_the_tail_is_exponential_with_the_recipes_scale() -> None:
     assert float(u[0]) == pytest.approx(-math.log(11 / 101) + 20.0 / scale)
 
 
-def test_a_constant_column_proves_nothing_alone_and_a_value_above_it_saturates() -> None:
-    tail = fit_tail(np.full(100, 3.0))
-    equal, above = cap(tail.surprise(array([3.0, 3.1])), 100)
+@pytest.mark.parametrize("constant", [0.0, 3.0, -1e6])
+def test_above_a_constant_column_surprise_begins_at_what_the_sample_proves_and_grows_slowly(
+    constant: float,
+) -> None:
+    tail = fit_tail(np.full(100, constant))
+    unit = max(abs(constant), 1.0)
+    equal, above, far = tail.surprise(array([constant, constant + 1e-6 * unit, constant + 3 * unit]))
     assert equal == pytest.approx(math.log(2))
-    assert above < 10.0
+    assert above == pytest.approx(math.log(101), abs=1e-5)
+    assert far == pytest.approx(math.log(101) + 3)
+
+
+def test_a_part_that_was_always_silent_does_not_outshout_the_others_when_it_speaks() -> None:
+    """Two parts: noise, and one that said 0 of all calibration items and now says 3 of one."""
+    random = np.random.default_rng(0)
+    none = np.zeros(400, np.int64)
+    calibration = fit_calibration([(random.standard_normal((400, 3)), none), (np.zeros((400, 1)), none)])
+    odd = [(np.array([[0.0] * 3, [9.0] * 3]), none[:2]), (np.array([[3.0], [0.0]]), none[:2])]
+    spoke, clear = calibration.surprise(odd).new
+    assert math.log(20) < spoke < clear
 
 
 def test_evidence_is_kept_up_to_the_bend_and_grows_slowly_beyond() -> None:
@@ -111,6 +126,7 @@ def test_the_length_line_takes_out_what_length_explains_whatever_a_few_items_do(
 
 @settings(deadline=None)
 @given(st.lists(st.tuples(NUMBERS, st.integers(0, 10**9)), min_size=8, max_size=40))
+@example([(0.0, 0)] * 6 + [(0.0, 2), (1.1e9, 0)])
 def test_the_length_line_is_finite_for_any_values_and_lengths(rows: list[tuple[float, int]]) -> None:
     x, lengths = array([value for value, _ in rows]), np.array([length for _, length in rows], np.int64)
     line = fit_length(x, lengths)

@@ -7,7 +7,7 @@ import pytest
 from consumer.errors import Misconfigured
 from consumer.scoring.parts import FitTask
 from consumer.scoring.severity import Severity
-from consumer.scoring.severity_words import WEIGHTS
+from consumer.scoring.severity_words import WEIGHTS, WHOLE
 
 
 def weight(item: str) -> float:
@@ -17,6 +17,7 @@ def weight(item: str) -> float:
 def test_the_list_has_forty_stems_in_lower_case() -> None:
     assert len(WEIGHTS) == 40
     assert all(stem.isalpha() and stem.islower() for stem in WEIGHTS)
+    assert set(WEIGHTS) > WHOLE
     assert all(each > 0 for each in WEIGHTS.values())
 
 
@@ -29,8 +30,9 @@ def test_the_list_has_forty_stems_in_lower_case() -> None:
         ("<fatal> kernel panic", ["fatal", "panic"]),
         ("failed, failure, fails", ["fail"]),
         ("crash after panic: fatal error, warning", ["crash", "panic", "fatal"]),
-        ("badge of honour", ["bad"]),
-        ("the deadline", ["dead"]),
+        ("bad block", ["bad"]),
+        ("badge of honour, baden, hungary", []),
+        ("the deadline of a dead node", ["dead"]),
         ("afraid to unfail", []),
     ],
 )
@@ -43,9 +45,10 @@ def test_no_items_give_no_rows() -> None:
 
 
 def test_a_model_keeps_the_words_that_it_was_fitted_with() -> None:
-    part = Severity().load({}, {"weights": {"blue": 7.0}})
-    assert part.measure(["blue screen", "panic"]).values[:, 0].tolist() == [7.0, 0.0]
-    assert part.save() == ({}, {"weights": {"blue": 7.0}})
+    facts = {"weights": {"blue": 7.0, "red": 2.0}, "whole": ["red"]}
+    part = Severity().load({}, facts)
+    assert part.measure(["bluest", "reddest", "red", "panic"]).values[:, 0].tolist() == [7.0, 0.0, 2.0, 0.0]
+    assert part.save() == ({}, facts)
 
 
 def test_a_model_without_words_is_refused() -> None:
