@@ -17,8 +17,8 @@ PACKAGE = ROOT / "consumer"
 LEVELS = {
     0: ["errors", "records"],
     1: [
-        "batcher", "calibration", "codec", "ends", "headers", "limits", "lines", "loading", "masking",
-        "masks", "normalize", "offsets", "pacing", "packing", "partitioner", "results", "settings",
+        "allocator", "batcher", "calibration", "codec", "ends", "evaluation", "headers", "limits", "lines", "loading",
+        "masking", "masks", "normalize", "offsets", "pacing", "packing", "partitioner", "results", "settings",
         "settings_docs", "settings_keys", "settings_redis", "settings_refused", "settings_rules",
         "settings_sources",
     ],
