@@ -9,9 +9,11 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
+from types import MappingProxyType
 
 import msgspec
 
+from consumer import __version__
 from consumer.codec import EventCodec
 from consumer.errors import Fatal, Misconfigured
 from consumer.isolation import Isolating
@@ -70,12 +72,19 @@ class Watching(msgspec.Struct, frozen=True):
 
 class Service:
     """`consumer run`. `load_scorer` is called before the group is joined; `wrap` may put something
-    around the ports (tests put failpoints there)."""
+    around the ports (tests put failpoints there); `facts` about the process go into the first log line."""
 
-    def __init__(self, settings: Settings, load_scorer: LoadScorer, wrap: Wrap = lambda ports: ports) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        load_scorer: LoadScorer,
+        wrap: Wrap = lambda ports: ports,
+        facts: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
         self._settings = settings
         self._load_scorer = load_scorer
         self._wrap = wrap
+        self._facts = facts
         self._pipeline: Pipeline | None = None
 
     def run(self, *, stop_at_end: bool = False) -> int:
@@ -89,6 +98,7 @@ class Service:
             logging_to(self._settings.log, sys.stderr, secrets) as writer,
             self._watching(writer) as watching,
         ):
+            _log.info("starting", extra={"action": "start", "version": __version__, **self._facts})
             ports = self._prepare(watching)
             if watching.signals.requested:
                 return 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import platform
 from collections.abc import Callable
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import click
 
 from consumer import __version__
+from consumer.allocator import keep_pages
 from consumer.errors import ConsumerError, Misconfigured
 
 # Each is imported when it is asked for: `consumer version` must not wait for torch.
@@ -62,8 +64,10 @@ Start here:
   consumer run --model model                     score a topic
 """,
 )
-def cli() -> None:
+@click.pass_context
+def cli(ctx: click.Context) -> None:
     """Score Kafka records for anomalies in micro-batches, and lose nothing."""
+    ctx.obj = keep_pages(os.environ)  # before anything large is imported
 
 
 @cli.command()

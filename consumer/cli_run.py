@@ -6,6 +6,7 @@ import sys
 
 import click
 
+from consumer.allocator import Allocator
 from consumer.cli_options import settings_options
 from consumer.loading import Loaded
 from consumer.ports import Scorer
@@ -23,7 +24,8 @@ Examples:
 )
 @settings_options()
 @click.option("--stop-at-end", is_flag=True, help="Stop when everything that is assigned to us is finished.")
-def run(loaded: Loaded, stop_at_end: bool) -> None:
+@click.pass_obj
+def run(allocator: Allocator | None, loaded: Loaded, stop_at_end: bool) -> None:
     """Score the input topic until stopped; publish every score, then commit.
 
     The model is loaded and warm before the group is joined. The first SIGTERM or Ctrl-C finishes and
@@ -32,7 +34,8 @@ def run(loaded: Loaded, stop_at_end: bool) -> None:
     """
     from consumer.app import Service  # noqa: PLC0415 - help and errors in settings need no Kafka client
 
-    sys.exit(Service(loaded.require(), _load).run(stop_at_end=stop_at_end))
+    service = Service(loaded.require(), _load, facts={"allocator": str(allocator or "unset")})
+    sys.exit(service.run(stop_at_end=stop_at_end))
 
 
 def _load(settings: Settings) -> Scorer:
