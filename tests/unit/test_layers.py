@@ -17,9 +17,9 @@ PACKAGE = ROOT / "consumer"
 LEVELS = {
     0: ["errors", "records"],
     1: [
-        "allocator", "batcher", "calibration", "codec", "ends", "evaluation", "headers", "limits", "lines", "loading",
-        "masking", "masks", "normalize", "offsets", "pacing", "packing", "partitioner", "results", "settings",
-        "settings_docs", "settings_keys", "settings_redis", "settings_refused", "settings_rules",
+        "allocator", "batcher", "calibration", "codec", "ends", "evaluation", "headers", "limits", "lines",
+        "loading", "masking", "masks", "normalize", "offsets", "pacing", "packing", "partitioner", "results",
+        "settings", "settings_docs", "settings_keys", "settings_redis", "settings_refused", "settings_rules",
         "settings_sources",
     ],
     2: ["ports"],
