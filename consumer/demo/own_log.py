@@ -12,15 +12,13 @@ from consumer.demo import report
 from consumer.demo.budget import Sent, fitting, placed
 from consumer.demo.fitting import run_fit
 from consumer.demo.judging import top
+from consumer.demo.portion import FIT_CHARS, FIT_LINES, learnable
 from consumer.demo.runner import finish, threads_each
 from consumer.demo.screen import Screen
 from consumer.demo.transit import Asked, through_kafka
 from consumer.errors import ConsumerError, Misconfigured
 from consumer.lines import check_files, read_lines
 from consumer.settings import Input
-
-FIT_LINES: Final = 15_000
-"""At most so many lines are learnt from, so that fitting takes minutes."""
 
 _STREAM_LINES: Final = 40_000  # more could never fit into the in-process cluster
 _LEAST_LINES: Final = 40
@@ -32,7 +30,7 @@ def run_on_file(path: Path, replicas: int, screen: Screen) -> int:
     """Exit code as for generated logs. Raises Misconfigured for a file that cannot be read or is too
     short, ConsumerError when fitting fails."""
     lines = _lines(path)
-    learnt = min(len(lines) // 2, FIT_LINES)
+    learnt = learnable(lines)
     sent = placed((None, value) for value in lines[learnt:])
     streamed = sent[: fitting(sent)]
     _announce(path, learnt, len(streamed), screen)
@@ -59,7 +57,10 @@ def _lines(path: Path) -> list[bytes]:
 def _announce(path: Path, learnt: int, streamed: int, screen: Screen) -> None:
     screen.say(f"{path}: the first {learnt:,} lines are learnt as normal, the next {streamed:,} are scored")
     screen.say(
-        f"  (here at most {FIT_LINES:,} lines are learnt, and the in-process cluster keeps 5 MB a partition;"
+        f"  (here half of a file is learnt, at most {FIT_LINES:,} lines or {FIT_CHARS:,} characters of"
+    )
+    screen.say(
+        "   different texts, and the in-process cluster keeps only 5 MB a partition, results included;"
     )
     screen.say("   `consumer fit` and `consumer run` have no such limits)")
 

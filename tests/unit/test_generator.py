@@ -92,8 +92,9 @@ def test_no_payload_names_its_label() -> None:
         assert not any(word in text or word.replace(" ", "_") in text for word in words)
 
 
-def test_no_line_ends_with_a_line_end_or_a_blank() -> None:
-    assert not [each for each in run(6) if each.value and each.value[-1:].isspace()]
+def test_no_whole_record_ends_with_a_line_end_or_a_blank() -> None:
+    whole = [each.value for each in run(6) if each.value and each.truth.kind is not Kind.MALFORMED]
+    assert not [value for value in whole if value[-1:].isspace()]
 
 
 def test_anomalies_come_from_every_service_and_in_both_formats() -> None:
@@ -143,9 +144,9 @@ def test_a_stack_trace_is_one_record_of_several_lines() -> None:
 
 def test_half_way_the_fleet_begins_to_say_things_in_other_words() -> None:
     records = run(13, 6_000)
-    early, late = templates(records[:2_000]), templates(records[4_000:])
-    assert len(late - templates(records[:4_000])) > 5
-    assert early - late
+    before, after = templates(records[:2_000]), templates(records[4_000:])
+    assert len(after - before) > 0.05 * len(after)
+    assert len(before - after) > 0.05 * len(before)
 
 
 def test_a_pool_run_is_normal_from_end_to_end() -> None:
