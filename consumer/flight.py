@@ -145,7 +145,8 @@ class Flights:
         """Block until something that is under way gets on, at the latest until `deadline`: the device
         first, because what it finishes can be sent while older batches await their acknowledgements.
         False, at once, when nothing waits for anything but the loop itself."""
-        awaited = [f.waits_for for f in self._line if f.waits_for is not None]
+        # Asked once each: asking serves delivery reports, so the answer may be another one the next time.
+        awaited = [waits_for for f in self._line if (waits_for := f.waits_for) is not None]
         unscored = [f.pending for f in self._line if f.outputs is None]
         for first in (*unscored, *awaited)[:1]:
             first.wait(deadline)
