@@ -121,6 +121,13 @@ MUTANTS: tuple[Mutant, ...] = (
         _unit("test_pipeline_leaving.py::test_a_last_commit_that_crosses_a_rebalance_is_tried_again"),
     ),
     Mutant(
+        "a receipt that is done a moment later crashes the loop",
+        "consumer/flight.py",
+        "[waits_for for f in self._line if (waits_for := f.waits_for) is not None]",
+        "[f.waits_for for f in self._line if f.waits_for is not None]",
+        _unit("test_flights.py::test_a_receipt_that_is_done_a_moment_after_it_was_asked_is_no_harm"),
+    ),
+    Mutant(
         "a batch is sent past one that failed",
         "consumer/pipeline.py",
         "        for flight in sent:\n",
