@@ -19,6 +19,7 @@ _COMMANDS = {
     "run": "consumer.cli_run",
     "fit": "consumer.cli_fit",
     "score": "consumer.cli_score",
+    "evaluate": "consumer.cli_evaluate",
     "check": "consumer.cli_check",
     "demo": "consumer.cli_demo",
 }

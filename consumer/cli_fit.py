@@ -13,12 +13,12 @@ from typing import Any, NamedTuple
 import click
 
 from consumer.cli_fit_input import Collected, Origin, collect, from_files, from_topic
+from consumer.cli_fit_options import Fitting, fitting_options
 from consumer.cli_fit_progress import Reporter, reporter
 from consumer.cli_fit_summary import Written, summary, warnings
 from consumer.cli_options import settings_options
 from consumer.errors import Misconfigured
 from consumer.loading import Loaded
-from consumer.masks import DEFAULT_MASKS, Mask, Masks
 from consumer.normalize import Normalizer
 from consumer.scoring import fit as scoring
 from consumer.settings import Settings
@@ -35,18 +35,7 @@ class Request(NamedTuple):
     topic: str | None
     since_ms: int | None
     limit: int | None
-    blocks: int
-    seed: int
-    masks: Masks
-
-
-def _masks(_: click.Context, __: click.Parameter, values: Sequence[str]) -> Masks:
-    """Masks of the user come before the built-in ones."""
-    pairs = [value.partition("=") for value in values]
-    masks = Masks((*(Mask(name, pattern) for name, _, pattern in pairs), *DEFAULT_MASKS))
-    if problems := masks.problems():
-        raise click.BadParameter("; ".join(problems))
-    return masks
+    fitting: Fitting
 
 
 def _since(_: click.Context, __: click.Parameter, value: str | None) -> int | None:
@@ -68,6 +57,7 @@ Examples:
   journalctl -o cat | consumer fit - --out ./model
   consumer fit --topic events --from 2026-01-31T00:00:00Z --count 100000 --out ./model
   consumer fit app.log --out ./model --mask 'order=ORD-[A-Z0-9]+'
+  consumer fit app.log --out ./model --parts novelty,severity --severity-words our.words
 """
 )
 @settings_options("kafka")
@@ -84,31 +74,14 @@ Examples:
     type=click.IntRange(min=1),
     help=f"Read at most so many records. [default: all of files, {_TOPIC_RECORDS} of a topic]",
 )
-@click.option(
-    "--blocks",
-    type=click.Choice(["4", "8"]),
-    default="8",
-    show_default=True,
-    help="Calibration blocks for up to 1500 different texts; 4 is twice as fast, 8 is truer.",
-)
-@click.option(
-    "--seed", default=0, show_default=True, type=int, help="Of everything random; same seed, same model."
-)
-@click.option(
-    "--mask",
-    "masks",
-    multiple=True,
-    callback=_masks,
-    metavar="NAME=REGEX",
-    help="One more kind of variable that texts hold, such as an order number; repeatable.",
-)
-def fit(loaded: Loaded, out: Path, name: str | None, blocks: str, **asked: Any) -> None:
+@fitting_options
+def fit(loaded: Loaded, out: Path, name: str | None, **asked: Any) -> None:
     """Learn from normal records and write one model directory.
 
     Records are lines of plain text or JSON, in files, compressed or not, in standard input (-), or in a
     topic. What `consumer run` would reject is rejected here: told by line number, and not learnt.
     """
-    request = Request(out=out, name=name or out.resolve().name, blocks=int(blocks), **asked)
+    request = Request(out=out, name=name or out.resolve().name, **asked)
     began = time.monotonic()
     _refuse(request)
     with reporter() as shown:
@@ -130,6 +103,7 @@ def _refuse(request: Request) -> None:
         problems.append(f"--out {request.out}: holds something else than a model; name another directory")
     if problems:
         raise Misconfigured(problems)
+    request.fitting.words()
 
 
 def _input(request: Request, settings: Settings) -> tuple[Iterator[Origin], Settings, Normalizer]:
@@ -137,7 +111,7 @@ def _input(request: Request, settings: Settings) -> tuple[Iterator[Origin], Sett
         origins = _topic(request, settings)
     else:
         origins = islice(from_files(request.files, settings.input.max_bytes), request.limit)
-    return origins, settings, Normalizer(request.masks)
+    return origins, settings, Normalizer(request.fitting.masks)
 
 
 def _topic(request: Request, settings: Settings) -> Iterator[Origin]:
@@ -150,11 +124,12 @@ def _topic(request: Request, settings: Settings) -> Iterator[Origin]:
 
 def _learn(collected: Collected, request: Request, settings: Settings, shown: Reporter) -> Written:
     """Fit, write, and return what was written."""
-    from consumer.scoring.stored import make_parts, save_fitted  # noqa: PLC0415 - torch takes seconds
+    from consumer.scoring.stored import save_fitted  # noqa: PLC0415 - torch takes seconds
 
-    options = scoring.FitOptions(blocks=request.blocks, seed=request.seed)
-    model, odd = scoring.learn(collected.tally, make_parts(settings.scoring), options, shown.stage)
-    version = save_fitted(request.out, model, request.name, request.masks, _training(collected, request))
+    fitting = request.fitting
+    parts = fitting.make_parts(settings.scoring)
+    model, odd = scoring.learn(collected.tally, parts, fitting.options, shown.stage)
+    version = save_fitted(request.out, model, request.name, fitting.masks, _training(collected, request))
     return Written(model, odd, request.out, request.name, version)
 
 
@@ -165,6 +140,5 @@ def _training(collected: Collected, request: Request) -> dict[str, object]:
         "records": collected.records,
         "items": len(collected.tally),
         "rejected": collected.rejected.total(),
-        "blocks": request.blocks,
-        "seed": request.seed,
+        **request.fitting.facts(),
     }

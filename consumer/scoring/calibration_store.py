@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated
 
 import msgspec
@@ -19,7 +19,7 @@ from consumer.calibration import (
     Tail,
 )
 from consumer.errors import Misconfigured
-from consumer.scoring.parts import Arrays, Facts
+from consumer.scoring.parts import Arrays, Facts, Measured
 
 _Positive = Annotated[float, Meta(gt=0)]
 
@@ -88,6 +88,30 @@ def load_rule(arrays: Arrays, facts: Facts) -> RecordRule:
     except (msgspec.ValidationError, KeyError, ValueError) as error:
         raise Misconfigured([f"record rule: damaged ({error}); fit the model again"]) from error
     return RecordRule(read.pi, known, read.n)
+
+
+def save_evidence(measured: Sequence[Measured]) -> tuple[Arrays, Facts]:
+    """Arrays `<part>.values` and `<part>.lengths` by number."""
+    arrays: dict[str, npt.NDArray[np.generic]] = {}
+    for i, each in enumerate(measured):
+        arrays |= {f"{i}.values": each.values, f"{i}.lengths": each.lengths}
+    return arrays, {"items": len(measured[0].lengths) if measured else 0}
+
+
+def load_evidence(arrays: Arrays, parts: int) -> tuple[Measured, ...]:
+    """The inverse of `save_evidence` for a model of so many parts. Raises Misconfigured."""
+    if not arrays:
+        return ()
+    try:
+        measured = tuple(
+            Measured(arrays[f"{i}.values"].astype(np.float64), arrays[f"{i}.lengths"].astype(np.int64))
+            for i in range(parts)
+        )
+        if {each.values.shape[:1] for each in measured} != {measured[0].lengths.shape}:
+            raise ValueError("parts measured different numbers of items")
+    except (KeyError, ValueError, IndexError) as error:
+        raise Misconfigured([f"evidence: damaged ({error}); fit the model again"]) from error
+    return measured
 
 
 def _tail_facts(tail: Tail) -> _TailFacts:

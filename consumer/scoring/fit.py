@@ -69,11 +69,11 @@ def learn(
     held = held_out_sets(len(items), options)
     fitted = [_cross_fit(part, _Job(items, counts, held, options.seed, progress)) for part in parts]
     progress("calibrate", 0, 1)
-    measured = [each.measured for each in fitted]
+    measured = tuple(each.measured for each in fitted)
     calibration = fit_calibration(measured)
     rule = RecordRule(len(items) / tally.records, fit_known_share(counts), calibration.n)
     known = known_items(zip(items, counts, strict=True), options.max_known)
-    model = FittedModel(tuple(each.part for each in fitted), calibration, rule, known)
+    model = FittedModel(tuple(each.part for each in fitted), calibration, rule, known, measured)
     progress("calibrate", 1, 1)
     return Learnt(model, _odd(model, measured, [items[i] for i in np.concatenate(held).tolist()]))
 

@@ -10,7 +10,14 @@ import numpy.typing as npt
 
 from consumer.calibration import LN10, Calibration, RecordRule
 from consumer.errors import Misconfigured, ScorerFailed
-from consumer.scoring.calibration_store import load_calibration, load_rule, save_calibration, save_rule
+from consumer.scoring.calibration_store import (
+    load_calibration,
+    load_evidence,
+    load_rule,
+    save_calibration,
+    save_evidence,
+    save_rule,
+)
 from consumer.scoring.known import KnownItems, load_known
 from consumer.scoring.parts import Arrays, Facts, FittedPart, Floats, Integers, Measured, Part
 
@@ -31,12 +38,15 @@ class Verdicts(NamedTuple):
 
 
 class FittedModel(NamedTuple):
-    """Everything that turns items into verdicts. Verdicts depend on the item and the model alone."""
+    """Everything that turns items into verdicts. Verdicts depend on the item and the model alone.
+    `evidence`: what each part measured on the calibration items, which is all that calibrating anew
+    takes; empty in models that were written without it."""
 
     parts: tuple[FittedPart, ...]
     calibration: Calibration
     rule: RecordRule
     known: KnownItems
+    evidence: tuple[Measured, ...] = ()
 
     @property
     def part_names(self) -> tuple[str, ...]:
@@ -70,12 +80,19 @@ class FittedModel(NamedTuple):
     def judge(self, items: Sequence[str], threshold: float) -> Verdicts:
         """Of any items, in their order; equal items are measured as often as they occur."""
         counts = [self.known.count(item) for item in items]
+        fresh = [item for item, count in zip(items, counts, strict=True) if count is None]
+        return self.judge_all(counts, self.measure(fresh) if fresh else [], threshold)
+
+    def judge_all(
+        self, counts: Sequence[int | None], measured: Sequence[Measured], threshold: float
+    ) -> Verdicts:
+        """Of items seen that often in fitting, None for new ones, and of what the parts measured on the
+        new ones in their order. Raises ScorerFailed."""
         known = np.array([count is not None for count in counts], bool)
         old = self.judge_known(np.array([count for count in counts if count is not None], np.int64))
-        fresh = [item for item, count in zip(items, counts, strict=True) if count is None]
-        if not fresh:
+        if known.all():
             return old
-        new = self.judge_new(self.measure(fresh), threshold)
+        new = self.judge_new(measured, threshold)
         return Verdicts(
             scores=_merge(known, old.scores, new.scores),
             parts=_merge(known, old.parts, new.parts),
@@ -92,11 +109,13 @@ class FittedModel(NamedTuple):
         return float(self.judge_new(measured, threshold=0.0).scores[0]), values
 
     def save(self) -> dict[str, tuple[Arrays, Facts]]:
-        """Arrays and facts by section: one for each part, `calibration`, `rule` and `known`."""
+        """Arrays and facts by section: one for each part, `calibration`, `rule`, `known` and
+        `evidence`."""
         sections = {part.name: part.save() for part in self.parts}
         sections["calibration"] = save_calibration(self.calibration)
         sections["rule"] = save_rule(self.rule)
         sections["known"] = (self.known.save(), {"items": len(self.known)})
+        sections["evidence"] = save_evidence(self.evidence)
         return sections
 
 
@@ -111,6 +130,7 @@ def load_model(sections: Sections, parts: Sequence[Part]) -> FittedModel:
         load_calibration(*sections["calibration"]),
         load_rule(*sections["rule"]),
         load_known(sections["known"][0]),
+        load_evidence(sections["evidence"][0], len(parts)) if "evidence" in sections else (),
     )
 
 

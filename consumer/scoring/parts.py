@@ -13,6 +13,9 @@ Integers = npt.NDArray[np.int64]
 Arrays = Mapping[str, npt.NDArray[np.generic]]
 Facts = Mapping[str, object]
 
+PART_NAMES = ("language-model", "novelty", "severity")
+"""Parts that a model may have, in their order there."""
+
 
 # Told now and then how far a stage is: its name, steps done, steps in all.
 Progress: TypeAlias = Callable[[str, int, int], None]

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from consumer.errors import Misconfigured
 from consumer.scoring.parts import Arrays, Facts, FitTask, FittedPart, Measured
-from consumer.scoring.severity_words import WEIGHTS, WHOLE
+from consumer.scoring.severity_words import Words, shipped_words
 
 NAME = "severity"
 _HEAVIEST = 3
@@ -17,18 +17,22 @@ _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")  # also the words inside Nul
 
 
 class Severity:
-    """The part before fitting; nothing to set."""
+    """The part before fitting. `words`: another list than the shipped one."""
 
     name = NAME
 
+    def __init__(self, words: Words | None = None) -> None:
+        self._words = words
+
     def fit(self, task: FitTask) -> FittedPart:  # noqa: ARG002 -- the signature is Part's
-        return FittedSeverity(WEIGHTS, WHOLE)
+        return FittedSeverity(shipped_words() if self._words is None else self._words)
 
     def load(self, arrays: Arrays, facts: Facts) -> FittedPart:  # noqa: ARG002 -- the signature is Part's
         weights, whole = facts.get("weights"), facts.get("whole", [])
         if not isinstance(weights, Mapping) or not isinstance(whole, Sequence):
             raise Misconfigured([f"{NAME}: the model has no word weights; fit it again"])
-        return FittedSeverity({str(word): float(weight) for word, weight in weights.items()}, map(str, whole))
+        read = {str(word): float(weight) for word, weight in weights.items()}
+        return FittedSeverity(Words(read, frozenset(map(str, whole))))
 
 
 class FittedSeverity:
@@ -38,11 +42,10 @@ class FittedSeverity:
     statistics = ("heaviest_words",)
     hint: object | None = None
 
-    def __init__(self, weights: Mapping[str, float], whole: Iterable[str]) -> None:
-        """`whole`: the stems that only count as whole words."""
-        self._weights = dict(weights)
-        self._whole = frozenset(whole)
-        self._lengths = sorted({len(stem) for stem in weights}, reverse=True)
+    def __init__(self, words: Words) -> None:
+        self._weights = dict(words.weights)
+        self._whole = words.whole
+        self._lengths = sorted({len(stem) for stem in words.weights}, reverse=True)
 
     def measure(self, items: Sequence[str]) -> Measured:
         values = [[self._heaviest(item)] for item in items]

@@ -1,55 +1,79 @@
-"""Forty stems that people write when something is wrong, and how wrong. A word counts when it starts
-with a stem, or is one of WHOLE; of two stems that fit, the longer one counts."""
+"""The words of the severity part: a data file, the shipped one or the user's own.
+
+A line is a word and its weight; `fail*` is a stem, `bad` counts as a whole word only. Empty lines and
+what follows a `#` do not count.
+"""
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Mapping
-from types import MappingProxyType
+from importlib.resources import files
+from pathlib import Path
+from typing import NamedTuple
 
-WEIGHTS: Mapping[str, float] = MappingProxyType(
-    {
-        "abort": 4.0,
-        "alert": 3.0,
-        "attack": 4.0,
-        "bad": 2.0,
-        "broken": 3.0,
-        "cannot": 2.0,
-        "corrupt": 4.0,
-        "crash": 5.0,
-        "critical": 4.0,
-        "dead": 3.0,
-        "denied": 2.0,
-        "disconnect": 2.0,
-        "emerg": 5.0,
-        "error": 3.0,
-        "exception": 3.0,
-        "exhaust": 3.0,
-        "fail": 3.0,
-        "fatal": 4.0,
-        "forbid": 2.0,
-        "halt": 3.0,
-        "hung": 3.0,
-        "illegal": 3.0,
-        "invalid": 2.0,
-        "kill": 3.0,
-        "lost": 2.0,
-        "missing": 2.0,
-        "overflow": 3.0,
-        "panic": 5.0,
-        "refus": 2.0,
-        "reject": 2.0,
-        "segfault": 5.0,
-        "severe": 3.0,
-        "terminat": 3.0,
-        "timeout": 2.0,
-        "unable": 2.0,
-        "unauthor": 3.0,
-        "unexpect": 2.0,
-        "unreach": 3.0,
-        "violat": 3.0,
-        "warn": 1.0,
-    }
-)
+from consumer.errors import Misconfigured
 
-# Short enough to begin many harmless words and names: badge, deadline, Hungary, Lostock.
-WHOLE = frozenset({"bad", "dead", "hung", "lost"})
+_LINE = re.compile(r"([a-zA-Z]+)(\*?)[ \t]+([0-9.]+)")
+_LARGEST = 1_000_000  # bytes of a file
+
+
+class Words(NamedTuple):
+    """Weights by stem in lower case. `whole`: the stems that only count as whole words."""
+
+    weights: Mapping[str, float]
+    whole: frozenset[str]
+
+
+def shipped_words() -> Words:
+    """The list that comes with the package."""
+    return parse_words(files("consumer.scoring").joinpath("severity.words").read_text("utf-8"), "built-in")
+
+
+def read_words(path: Path) -> Words:
+    """Raises Misconfigured for a file that cannot be read or is no word list."""
+    try:
+        with path.open("rb") as file:
+            text = file.read(_LARGEST + 1).decode()
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "is not UTF-8"
+        raise Misconfigured([f"{path}: no word list: {why}"]) from error
+    if len(text) > _LARGEST:
+        raise Misconfigured([f"{path}: no word list: longer than {_LARGEST} bytes"])
+    return parse_words(text, str(path))
+
+
+def parse_words(text: str, name: str) -> Words:
+    """Raises Misconfigured with one line for every line of `text` that is wrong."""
+    weights: dict[str, float] = {}
+    whole: set[str] = set()
+    problems = []
+    for number, line in enumerate(text.splitlines(), 1):
+        bare = line.partition("#")[0].strip()
+        if not bare:
+            continue
+        try:
+            stem, open_ended, weight = _entry(bare)
+        except ValueError as error:
+            problems.append(f"{name} line {number}: {error}")
+            continue
+        if stem in weights:
+            problems.append(f"{name} line {number}: {stem!r} stands there twice")
+        weights[stem] = weight
+        whole.update(() if open_ended else (stem,))
+    if not weights and not problems:
+        problems.append(f"{name}: holds no word; leave out the part `severity` instead")
+    if problems:
+        raise Misconfigured(problems)
+    return Words(weights, frozenset(whole))
+
+
+def _entry(line: str) -> tuple[str, bool, float]:
+    match = _LINE.fullmatch(line)
+    if match is None:
+        raise ValueError("write a word of letters a to z and its weight: `fail* 3` or `bad 2`")
+    weight = float(match[3])
+    if not 0 < weight < math.inf:
+        raise ValueError("a weight is a number above 0")
+    return match[1].lower(), bool(match[2]), weight

@@ -37,10 +37,10 @@ _log = logging.getLogger(__name__)
 
 class Shape(NamedTuple):
     """What an entry of this model holds: statistics of each part in the parts' order, and which part's
-    length is the number of surprisals."""
+    length is the number of surprisals; None where no part has any."""
 
     statistics: tuple[int, ...]
-    tokens_of: int
+    tokens_of: int | None
 
 
 class Identity(NamedTuple):
@@ -95,7 +95,8 @@ def decode(data: bytes, shape: Shape) -> Measurement | None:
     values = np.frombuffer(data, "<f8", statistics, 1).astype(np.float64)
     lengths = np.frombuffer(data, "<i8", parts, 1 + 8 * statistics).astype(np.int64)
     nats = np.frombuffer(data, kind, offset=begin).astype(np.float64)
-    whole = lengths[shape.tokens_of] == len(nats) and bool((lengths >= 0).all())
+    tokens = 0 if shape.tokens_of is None else lengths[shape.tokens_of]
+    whole = tokens == len(nats) and bool((lengths >= 0).all())
     return Measurement(values, lengths, nats) if whole and _finite(values) and _finite(nats) else None
 
 
@@ -193,6 +194,7 @@ def share(stored: StoredModel, store: SharedScores) -> Shared:
     shapes = [(part.name, part.statistics) for part in parts]
     engine = repr((consumer.__version__, stored.language_model.fingerprint, shapes))
     secret = msgspec.json.encode(stored.manifest, order="deterministic")
-    tokens_of = stored.fitted.part_names.index(stored.language_model.name)
+    names = stored.fitted.part_names
+    tokens_of = names.index(stored.language_model.name) if stored.language_model.name in names else None
     shape = Shape(tuple(len(part.statistics) for part in parts), tokens_of)
     return Shared(store, Identity(stored.version, engine, secret), shape)

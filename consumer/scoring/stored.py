@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -11,12 +11,14 @@ import torch
 
 from consumer.masks import Mask, Masks
 from consumer.normalize import Normalizer
-from consumer.scoring import model_dir
+from consumer.scoring import language_model, model_dir, novelty, severity
 from consumer.scoring.judge import FittedModel, load_model
 from consumer.scoring.language_model import FittedLanguageModel, LanguageModel
+from consumer.scoring.no_language_model import NoLanguageModel
 from consumer.scoring.novelty import Novelty
-from consumer.scoring.parts import Part
+from consumer.scoring.parts import PART_NAMES, Part
 from consumer.scoring.severity import Severity
+from consumer.scoring.severity_words import Words
 from consumer.scoring.threads import available_threads
 from consumer.settings import Scoring
 
@@ -34,16 +36,25 @@ class StoredModel(NamedTuple):
     version: str
 
     @property
-    def language_model(self) -> FittedLanguageModel:
-        """The part that needs the device."""
-        return next(p for p in self.fitted.parts if isinstance(p, FittedLanguageModel))
+    def language_model(self) -> FittedLanguageModel | NoLanguageModel:
+        """The part that needs the device; a stand-in in models that were fitted without it."""
+        found = (part for part in self.fitted.parts if isinstance(part, FittedLanguageModel))
+        return next(found, NoLanguageModel())
 
 
-def make_parts(scoring: Scoring) -> tuple[Part, ...]:
-    """The parts of a model in their order. Sets torch's threads: the setting, or what we may use.
-    Raises Misconfigured for a device that is not there."""
+def make_parts(
+    scoring: Scoring, names: Sequence[str] = PART_NAMES, words: Words | None = None
+) -> tuple[Part, ...]:
+    """The parts of these names in their order. `words` for the severity part, if not the shipped ones.
+    Sets torch's threads: the setting, or what we may use. Raises Misconfigured for a device that is not
+    there."""
     torch.set_num_threads(scoring.threads or available_threads())
-    return LanguageModel(scoring.device, scoring.max_padded_tokens), Novelty(), Severity()
+    makers: dict[str, Callable[[], Part]] = {
+        language_model.NAME: lambda: LanguageModel(scoring.device, scoring.max_padded_tokens),
+        novelty.NAME: Novelty,
+        severity.NAME: lambda: Severity(words),
+    }
+    return tuple(makers[name]() for name in names)
 
 
 def save_fitted(
@@ -64,7 +75,8 @@ def load_stored(scoring: Scoring) -> StoredModel:
     directory = model_dir.locate(scoring.model)
     model = model_dir.read_model(directory)
     masks = Masks(tuple(Mask(name, pattern) for name, pattern in model.manifest.masks))
-    fitted = load_model(model.sections, make_parts(scoring))
+    names = [name for name in model.manifest.sections if name in PART_NAMES]
+    fitted = load_model(model.sections, make_parts(scoring, names))
     return StoredModel(fitted, Normalizer(masks), model.manifest, model.version)
 
 
