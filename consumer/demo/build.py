@@ -1,7 +1,7 @@
 """Makes the model that ships with the demonstration: `python -m consumer.demo.build [FOLDER]`.
 
-It learns, through `consumer fit`, from the normal records of a fixed pool of fleets, so the same
-version of the code gives the same model up to rounding of the machine.
+It learns, through `consumer fit`, from the normal records of a fixed pool of fleets. The same code on
+the same kind of machine gives the same files, byte for byte.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def main(target: Path) -> int:
     with TemporaryDirectory(prefix="consumer-demo-build-") as folder:
         records, made = Path(folder) / "pool.jsonl", Path(folder) / "model"
         write_pool(records)
-        if code := run_fit([str(records), "--out", str(made), "--name", "demo"]):
+        if code := run_fit(["-", "--out", str(made), "--name", "demo"], records):
             return code
         size = sum(file.stat().st_size for file in made.iterdir())
         if size > MOST_BYTES:

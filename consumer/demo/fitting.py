@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 
-def run_fit(arguments: Sequence[str]) -> int:
-    """Its exit code. Blocks until it has ended."""
+def run_fit(arguments: Sequence[str], records: Path | None = None) -> int:
+    """Its exit code; `records` becomes its standard input. Blocks until it has ended."""
     sys.stdout.flush()
     command = [sys.executable, "-m", "consumer", "fit", *arguments]
-    return subprocess.run(command, check=False).returncode  # noqa: S603 - our own program, no shell
+    with Path(os.devnull if records is None else records).open("rb") as source:
+        return subprocess.run(command, stdin=source, check=False).returncode  # noqa: S603 - our own program
