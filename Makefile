@@ -25,6 +25,7 @@ install: $(STAMP) ## make the environment from the lock file
 -include demo.mk
 include kafka.mk
 include compose.mk
+include evaluate.mk
 
 .PHONY: test
 test: $(STAMP) kafka-jars ## every test: unit, mock_cluster, kafka; gpu where there is one
