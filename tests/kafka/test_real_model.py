@@ -24,10 +24,10 @@ def test_results_on_the_topic_are_valid_and_equal_to_those_of_scoring_the_same_t
     scenario: Scenario, tmp_path: Path
 ) -> None:
     scenario.prepare({"input": 3}, scoring__model="demo", scoring__threads=1)
-    items = [item for item in mixed(600, seed=51, every=30) if item.expected != "poison"]
+    items = [item for item in mixed(300, seed=51, every=20) if item.expected != "poison"]
     scenario.feed(items).finish()
     replica = scenario.start("real", "--stop-at-end", program=SERVICE)
-    assert replica.wait(180) == 0, replica.log[-3000:]
+    assert replica.wait(300) == 0, replica.log[-3000:]
     history = scenario.history()
     tell("the bundled model", history)
     assert not check(history)
@@ -47,5 +47,6 @@ def _scores_in_a_file(file: Path, texts: list[str]) -> dict[str, float]:
     """The same texts through `consumer score`."""
     file.write_text("".join(f"{text}\n" for text in texts))
     command = [sys.executable, *SERVICE, "score", "--model", "demo", "--format", "text", str(file)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, check=True, timeout=180)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, check=False, timeout=300)
+    assert done.returncode == 0, f"exit {done.returncode}: {done.stderr.decode()[-2000:]}"
     return {r["message"]: r["score"] for r in map(msgspec.json.decode, done.stdout.splitlines())}
