@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,13 @@ from consumer.normalize import Normalizer
 from consumer.settings import Input
 
 LIMIT = 10_000
+
+
+def _bgl() -> Path | None:
+    root = Path(__file__).resolve().parents[2]
+    folder = Path(os.environ.get("CONSUMER_TEST_DATA") or root.parent / "shared" / "data")
+    path = folder / "loghub_2k" / "BGL_2k.log"
+    return path if path.is_file() else None
 
 
 def read(path: Path, source: LabelSource) -> Dataset:
@@ -143,3 +151,16 @@ def test_a_part_keeps_its_records_and_a_text_counts_once_as_an_anomaly_where_it_
     assert data.first_of_each_text().tolist() == [2, 1, 3, 4]
     tally = data.normal_tally()
     assert (tally.items, tally.counts) == (["a", "b", "c"], [1, 2, 1])
+
+
+@pytest.mark.skipif(_bgl() is None, reason="no log data: set CONSUMER_TEST_DATA to a folder with it")
+def test_no_label_of_real_logs_is_left_in_what_is_scored() -> None:
+    path = _bgl()
+    assert path is not None
+    data = read(path, column(1, "-"))
+    labels = {line.split(b" ", 1)[0].decode() for line in path.read_bytes().splitlines()} - {"-"}
+    words = {word for item in data.items for word in item.replace(":", " ").upper().split()}
+    assert (len(data.text_of), int(data.anomalous.sum()), data.leaks) == (2_000, 143, 0)
+    assert len(labels) > 5
+    assert not labels & words
+    assert not any(item.startswith("- ") for item in data.items)
