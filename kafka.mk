@@ -11,3 +11,7 @@ kafka-jars: ## fetch Apache Kafka's jars for the tests (44 MB; needs Maven, and 
 		-DoutputDirectory=$(abspath $(KAFKA_JARS)) -DincludeScope=runtime; \
 	then touch $(KAFKA_JARS)/.complete; \
 	else echo "Apache Kafka's jars could not be fetched: its tests will be skipped."; [ -z "$${CI:-}" ]; fi
+
+.PHONY: membership
+membership: $(STAMP) kafka-jars ## three replicas under each assignor and static membership, as a table: lost, duplicates, moves
+	$(BIN)/python -m pytest -q tests/kafka/test_membership.py
