@@ -57,7 +57,7 @@ def require_fit(records: Sequence[Sent]) -> None:
             [
                 f"--records {len(records)}: the in-process cluster keeps only the last "
                 f"{PARTITION_BYTES >> 20} MB of each of the {PARTITIONS} partitions, results included; "
-                f"ask for at most {most // 100 * 100}"
+                f"ask for at most {most * 9 // 1_000 * 100}"
             ]
         )
 
