@@ -17,6 +17,7 @@ from confluent_kafka import TopicPartition as KafkaPartition
 
 from consumer.errors import Fatal
 from consumer.kafka.broker_states import any_broker_up
+from consumer.kafka.client_errors import broken_for_good
 from consumer.kafka.config import consumer_config, make_client
 from consumer.kafka.start import Misplaced, StartFinder
 from consumer.ports import Listener, Observer, Polled
@@ -240,15 +241,10 @@ class KafkaSource:
 
     def _on_error(self, error: KafkaError) -> None:
         """Most errors are news about a service: the client retries by itself. Only fatal ones end us."""
-        code, text = error.code(), f"{error.name()}: {error.str()}"
-        if code in (KafkaError.FENCED_INSTANCE_ID, KafkaError.UNRELEASED_INSTANCE_ID):
-            raise Fatal(
-                f"Another live member has our kafka.group_instance_id ({text}): give every replica its own, "
-                "or wait until the former owner is gone."
-            )
-        if error.fatal():
-            raise Fatal(f"The Kafka consumer is broken for good ({text}).")
-        if code in _BROKER_TROUBLE:
+        text = f"{error.name()}: {error.str()}"
+        if why := broken_for_good(error, text):
+            raise Fatal(why)
+        if error.code() in _BROKER_TROUBLE:
             self._observer.trouble("brokers", text)
         else:
             self._note_topic_trouble(text)
