@@ -173,7 +173,7 @@ def test_a_model_without_a_language_model_scores_and_tests_itself(
     rows = [json.loads(line) for line in result.stdout.splitlines()]
     assert [list(row["parts"]) for row in rows] == [["novelty", "severity"]] * 2
     assert [row["is_anomaly"] for row in rows] == [True, False]
-    assert [row["tokens"] for row in rows] == [[], []]
+    assert not any(row.get("tokens") for row in rows)
     scorer = load_scorer(scoring(model), explain_from=0.0)
     assert scorer.self_test()
     assert scorer.stats().device == "cpu"
