@@ -49,6 +49,14 @@ lint: $(STAMP) ## formatting, lint and types
 mutants: $(STAMP) kafka-jars ## one-line bugs, one by one: each must turn a named test red
 	$(BIN)/python -m tests.mutants.run
 
+.PHONY: show-check
+show-check: $(STAMP) ## five mistakes at once, and what `consumer check` says of them
+	$(BIN)/python scripts/show_check.py
+
+.PHONY: show-score
+show-score: $(STAMP) ## 1,000 lines, hostile ones among them: one answer for each
+	$(BIN)/python scripts/show_score.py
+
 .PHONY: docs
 docs: $(STAMP) ## write the generated pages of docs/ anew
 	$(BIN)/python -m consumer.settings_docs > docs/configuration.md
