@@ -53,9 +53,7 @@ def run_check(bootstrap: str, folder: Path) -> subprocess.CompletedProcess[str]:
         f"{bootstrap},{WRONG_BROKER}",
     ]
     command += ["--output-topic", "no-such-topic", "--model", str(corrupted_model(folder / "model"))]
-    return subprocess.run(  # noqa: S603 - our own program, arguments made here
-        command, env=clean | variables, capture_output=True, text=True, check=False
-    )
+    return subprocess.run(command, env=clean | variables, capture_output=True, text=True, check=False)
 
 
 def main() -> int:
