@@ -114,7 +114,8 @@ def language_model() -> Score:
     normalizer = Normalizer()
 
     def score(text: str) -> float:
-        return float(part.measure([normalizer.model_input(None, text)]).values[0, 0])
+        prepared = part.prepare([normalizer.model_input(None, text)])
+        return float(part.summarise(part.compute(prepared)).values[0, 0])
 
     return score
 

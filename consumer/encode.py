@@ -23,10 +23,10 @@ from consumer.results import (
     tokens_of,
 )
 from consumer.settings import Results
+from consumer.templates import LARGE_KEY, Templates
 
 ANOMALY_HEADER = "is_anomaly"
 
-_LARGE_KEY = 1_024
 _OWN_HEADERS = 64
 _RESERVED = frozenset({ANOMALY_HEADER})
 _ANOMALY: Headers = ((ANOMALY_HEADER, b"true"),)
@@ -51,9 +51,12 @@ class ResultEncoder:
     def __init__(self, settings: Results, group: str, model: ModelInfo) -> None:
         self._settings = settings
         # Values up to here fit without a look at the key's and the headers' sizes.
-        self._certain = settings.max_bytes - settings.max_header_bytes - _LARGE_KEY - _OWN_HEADERS
+        self._certain = settings.max_bytes - settings.max_header_bytes - LARGE_KEY - _OWN_HEADERS
         self._group = group
         self._model = Raw(msgspec.json.encode(model))
+        self._templates = Templates(
+            settings.id_prefix, group, bytes(self._model), with_message=settings.include != "none"
+        )
         self._write = msgspec.json.Encoder().encode
 
     def encode(self, output: Output, scored_at_ms: int) -> Encoded:
@@ -64,13 +67,40 @@ class ResultEncoder:
         input's key; ValueError for a number that is not finite, because JSON has no word for it;
         TypeError for a Rejection, which is a dead letter.
         """
+        scored_at = rfc3339(scored_at_ms)
+        return self._plain(output, scored_at) or self._any(output, scored_at)
+
+    def _plain(self, output: Output, scored_at: str) -> Encoded | None:
+        """The short way for a result that surely fits; None where it is no such."""
+        record, event, score = output.entry.record, output.entry.decoded, output.verdict
+        if type(event) is not Event or type(score) is not Score or not self._is_plain(record, event, score):
+            return None
+        try:
+            value = self._templates.fill(record, event, score, scored_at)
+        except UnicodeDecodeError:  # of the key
+            return None
+        if len(value) > self._certain:
+            return None
+        own = _ANOMALY if score.is_anomaly else _NORMAL
+        return Encoded(record.key, value, [*self._passed(record), *own] if record.headers else [*own])
+
+    def _is_plain(self, record: Record, event: Event, score: Score) -> bool:
+        return (
+            not (score.tokens or event.truncated or event.replaced)
+            and event.document is None
+            and len(event.message) <= self._settings.max_message_chars
+            and (record.key is None or len(record.key) <= LARGE_KEY)
+        )
+
+    def _passed(self, record: Record) -> Headers:
+        return fit(record.headers or (), self._settings.max_header_bytes, _RESERVED)
+
+    def _any(self, output: Output, scored_at: str) -> Encoded:
+        """The long way."""
         record = output.entry.record
-        result, own = self._result(output, rfc3339(scored_at_ms))
-        passed = fit(record.headers, self._settings.max_header_bytes, _RESERVED) if record.headers else ()
+        result, own = self._result(output, scored_at)
         value = self._write(result)
-        encoded = Encoded(record.key, value, [*passed, *own])
-        if len(value) <= self._certain and (record.key is None or len(record.key) <= _LARGE_KEY):
-            return encoded
+        encoded = Encoded(record.key, value, [*self._passed(record), *own])
         if encoded.size() <= self._settings.max_bytes:
             return encoded
         return self._smaller(encoded, output, result, own)

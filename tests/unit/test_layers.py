@@ -23,7 +23,7 @@ LEVELS = {
         "settings_sources",
     ],
     2: ["ports"],
-    3: ["commits", "dead_letters", "encode", "flight", "intake", "isolation", "pipeline"],
+    3: ["commits", "dead_letters", "encode", "flight", "intake", "isolation", "pipeline", "templates"],
     4: ["kafka", "ops", "scoring", "stores"],
 }  # fmt: skip
 COMMANDS = 5
