@@ -32,7 +32,7 @@ def surprising_words(item: str, spans: Sequence[tuple[int, int]], nats: Sequence
         index = bisect_right(starts, _first_visible(item, start, end)) - 1
         if index >= 0:
             sums[index] += float(surprisal)
-    found = [Word(*span, total) for span, total in zip(words, sums, strict=True)]
+    found = [Word(*span, total) for span, total in zip(words, sums, strict=True) if total > 0]
     return tuple(sorted(found, key=lambda word: -word.surprisal)[: TOP + 1])
 
 
