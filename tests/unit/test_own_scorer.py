@@ -12,6 +12,7 @@ import pytest
 
 from consumer.errors import Fatal, Misconfigured, ScorerFailed
 from consumer.isolation import Isolating
+from consumer.loading import load
 from consumer.ports import Scorer
 from consumer.records import Event, Reason, Rejection, Score
 from consumer.scoring.own import load_own
@@ -232,3 +233,11 @@ def test_a_factory_may_refuse_its_settings_itself(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setitem(module, "make_refusal", refuse)
     with pytest.raises(Misconfigured, match=r"scoring\.model = 'x': mend it"):
         _load("make_refusal")
+
+
+def test_a_shared_cache_beside_it_is_refused_for_it_would_never_be_asked() -> None:
+    given = {"scoring.factory": "a:b", "redis.url": "redis://localhost"}
+    (problem,) = load(given, {}).problems
+    assert problem.startswith("redis.url = ")
+    assert "scoring.factory" in problem
+    assert not load({"scoring.factory": "a:b"}, {}).problems
