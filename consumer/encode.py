@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
@@ -33,7 +32,7 @@ _ANOMALY: Headers = ((ANOMALY_HEADER, b"true"),)
 _NORMAL: Headers = ((ANOMALY_HEADER, b"false"),)
 
 
-class Encoded(NamedTuple):
+class Encoded(msgspec.Struct, frozen=True, gc=False):
     """One record to produce, without a timestamp: it is that of producing."""
 
     key: bytes | None
@@ -108,10 +107,10 @@ class ResultEncoder:
     def _smaller(self, encoded: Encoded, output: Output, result: Result, own: Headers) -> Encoded:
         limit = self._settings.max_bytes
         for less in self._ever_less(result, output.entry.decoded):
-            encoded = encoded._replace(value=self._write(less))
+            encoded = replace(encoded, value=self._write(less))
             if encoded.size() <= limit:
                 return encoded
-        encoded = encoded._replace(headers=list(own))
+        encoded = replace(encoded, headers=list(own))
         if encoded.size() <= limit:
             return encoded
         size = len(encoded.key or b"")

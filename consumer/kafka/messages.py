@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
 
+import msgspec
 from confluent_kafka import KafkaException, Producer
 
 from consumer.dead_letters import DeadLetterEncoder
@@ -20,14 +20,14 @@ _BY_KEY = -1  # librdkafka's "let the partitioner decide"
 _METADATA_TIMEOUT = 2.0
 
 
-class Outgoing(NamedTuple):
+class Outgoing(msgspec.Struct, frozen=True, gc=False):
     """One record to produce, in the order of `Producer.produce`."""
 
     topic: str
     value: bytes | None
     key: bytes | None
     partition: int
-    headers: list[tuple[str, str | bytes | None]]
+    headers: list[tuple[str, bytes | None]]
 
 
 class Outgoings:
@@ -43,9 +43,13 @@ class Outgoings:
         self._dead_letters = DeadLetterEncoder(settings.output, settings.kafka.group_id)
         self._partitions = dict(partitions)
 
-    def of(self, output: Output) -> Outgoing:
-        """Never fails for a bad record: what cannot be a result becomes a dead letter."""
+    def of_all(self, outputs: Sequence[Output]) -> list[Outgoing]:
+        """One for each, all with the present time. Never fails for a bad record: what cannot be a result
+        becomes a dead letter."""
         now_ms = time.time_ns() // 1_000_000
+        return [self._of(output, now_ms) for output in outputs]
+
+    def _of(self, output: Output, now_ms: int) -> Outgoing:
         record, verdict = output.entry.record, output.verdict
         if isinstance(verdict, Rejection):
             return self._dead_letter(record, verdict, now_ms)
@@ -61,7 +65,7 @@ class Outgoings:
     def _placed(self, topic: str, record: Record, encoded: Encoded) -> Outgoing:
         partition = chosen_partition(record.key, record.partition, self._partitions.get(topic, 1))
         by_key = _BY_KEY if partition is None else partition
-        return Outgoing(topic, encoded.value, encoded.key, by_key, list(encoded.headers))
+        return Outgoing(topic, encoded.value, encoded.key, by_key, encoded.headers)
 
     def learn_partitions(self, producer: Producer) -> bool:
         """Ask how many partitions the topics have now; blocks for up to two seconds. False: no answer.

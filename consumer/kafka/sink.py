@@ -49,10 +49,10 @@ class KafkaSink:
         self._require_alive()
         if self._moved:
             self._moved = not self._outgoings.learn_partitions(self._producer)
-        pairs = [(output, self._outgoings.of(output)) for output in outputs]
-        receipt = _Receipt(self, pairs, dict(next_offsets))
+        messages = self._outgoings.of_all(outputs)
+        receipt = _Receipt(self, list(zip(outputs, messages, strict=True)), dict(next_offsets))
         self._open.append(receipt)
-        self.put([message for _, message in pairs], receipt)
+        self.put(messages, receipt)
         return receipt
 
     def step(self, now: float) -> None:  # noqa: ARG002 - the Protocol's signature
@@ -86,7 +86,7 @@ class KafkaSink:
         """The dead letter that takes the place of a result which the broker refuses alone."""
         rejection = Rejection(Reason.UNPUBLISHABLE, "the broker refuses the result as too large")
         instead = Output(output.entry, rejection)
-        return instead, self._outgoings.of(instead)
+        return instead, self._outgoings.of_all([instead])[0]
 
     def serve(self, timeout: float) -> None:
         """Run delivery reports, waiting up to `timeout` seconds for the first, and refill the queue."""
@@ -123,7 +123,7 @@ class KafkaSink:
                     message.key,
                     message.partition,
                     on_delivery=receipt.delivered,
-                    headers=message.headers,
+                    headers=message.headers,  # type: ignore[arg-type] # it is only read
                 )
             except BufferError:
                 return
