@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import logging
 import os
 import sys
@@ -34,6 +35,7 @@ from consumer.settings import Settings
 from consumer.settings_keys import secrets_of
 
 _log = logging.getLogger(__name__)
+_COLLECT_EVERY = 20_000  # containers made and still held: some micro-batches' worth
 _LEAVE = 5.0  # seconds that a failed process takes to leave the group before it ends anyway
 
 LoadScorer = Callable[[Settings], Scorer]
@@ -129,6 +131,7 @@ class Service:
         self._tell(report)
         scorer = self._loaded(report)
         watching.metrics.model_loaded(scorer)
+        _collect_rarely()
         ports = build_ports(self._settings, scorer, watching.observer, report.partitions)
         _log.info("model is warm, joining the group", extra={"action": "join", "model": scorer.model.version})
         return self._wrap(ports)
@@ -166,6 +169,14 @@ class Service:
             ports.scorer.close()
         _leave(ports)
         return 1
+
+
+def _collect_rarely() -> None:
+    """What was loaded stays, and records make no circles: look for circles less often, among what is new.
+    By default that is done after every 700 containers, several times in each micro-batch."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(_COLLECT_EVERY)
 
 
 def _leave(ports: Ports) -> None:

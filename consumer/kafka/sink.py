@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter, deque
 from collections.abc import Mapping, Sequence
+from itertools import repeat
 from typing import Any, TypeAlias
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
@@ -79,7 +80,7 @@ class KafkaSink:
 
     def put(self, messages: Sequence[Outgoing], receipt: _Receipt) -> None:
         """Queue behind everything that was put before."""
-        self._outbox.extend((message, receipt) for message in messages)
+        self._outbox.extend(zip(messages, repeat(receipt)))
         self._pump()
 
     def redirected(self, output: Output) -> _Pair:
