@@ -30,10 +30,11 @@ class Sizes(msgspec.Struct, frozen=True):
 
     null_records: int = 200_000
     null_rounds: int = 5
-    distinct: int = 4_000
+    distinct: int = 2_000
     rounds: int = 3
-    naive_records: int = 600  # it has one speed: no need to wait for more
-    engine_records: int = 2_000  # of a log as it comes, where repeats are computed again and again
+    naive_records: int = 300  # it has one speed: no need to wait for more
+    engine_records: int = 1_000  # of a log as it comes, where repeats are computed again and again
+    seconds: float = 120.0  # after which a race begins no new round
 
 
 class Bench:
@@ -101,7 +102,8 @@ class Bench:
 
     def _race(self, name: str, competitors: dict[str, Competitor], rounds: int) -> Runs:
         tell(f"== {name}")
-        self.runs[name] = race(competitors, rounds, tell)
+        until = time.monotonic() + self.sizes.seconds
+        self.runs[name] = race(competitors, rounds, tell, lambda: time.monotonic() < until)
         for topic in (self._input, self._output, self._dead):
             self._topics.delete(topic)
         return self.runs[name]

@@ -14,12 +14,20 @@ Competitor: TypeAlias = Callable[[int], Measured]
 Runs: TypeAlias = Mapping[str, Sequence[Measured]]
 
 
-def race(competitors: Mapping[str, Competitor], rounds: int, tell: Callable[[str], None]) -> Runs:
+def race(
+    competitors: Mapping[str, Competitor],
+    rounds: int,
+    tell: Callable[[str], None],
+    may_go_on: Callable[[], bool] = lambda: True,
+) -> Runs:
     """Let each run once a round, in the opposite order every other round, so that whatever else the machine
-    does meets all alike. A competitor gets the number of its round."""
+    does meets all alike. A competitor gets the number of its round. After a whole round `may_go_on` is
+    asked whether there is time for another."""
     runs: dict[str, list[Measured]] = {name: [] for name in competitors}
     names = list(competitors)
     for turn in range(rounds):
+        if turn and not may_go_on():
+            break
         for name in names if turn % 2 == 0 else reversed(names):
             measured = competitors[name](turn)
             runs[name].append(measured)
