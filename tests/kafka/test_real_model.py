@@ -20,7 +20,7 @@ _TOLERANCE = 1e-3  # the packing of device batches may differ: sums in another o
 
 
 @pytest.mark.torch
-def test_results_on_the_topic_are_valid_and_equal_to_those_of_scoring_the_same_texts_in_a_file(
+def test_results_on_the_topic_are_valid_and_equal_to_those_of_scoring_the_same_in_a_file(
     scenario: Scenario, tmp_path: Path
 ) -> None:
     scenario.prepare({"input": 3}, scoring__model="demo", scoring__threads=1)
@@ -38,15 +38,16 @@ def test_results_on_the_topic_are_valid_and_equal_to_those_of_scoring_the_same_t
         validator.validate(result)
     on_the_topic = {r["message"]: r["score"] for r in results if r["outcome"] == "scored"}
     assert len({msgspec.json.encode(r["model"]) for r in results}) == 1
-    assert on_the_topic == pytest.approx(
-        _scores_in_a_file(tmp_path / "texts", [*on_the_topic]), abs=_TOLERANCE
+    in_a_file = _scores_in_a_file(
+        tmp_path / "events", [i.value or b"" for i in items if i.expected == "scored"]
     )
+    assert on_the_topic == pytest.approx(in_a_file, abs=_TOLERANCE)
 
 
-def _scores_in_a_file(file: Path, texts: list[str]) -> dict[str, float]:
-    """The same texts through `consumer score`."""
-    file.write_text("".join(f"{text}\n" for text in texts))
-    command = [sys.executable, *SERVICE, "score", "--model", "demo", "--format", "text", str(file)]
+def _scores_in_a_file(file: Path, events: list[bytes]) -> dict[str, float]:
+    """The same values through `consumer score`."""
+    file.write_bytes(b"".join(event + b"\n" for event in events))
+    command = [sys.executable, *SERVICE, "score", "--model", "demo", str(file)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, check=False, timeout=300)
     assert done.returncode == 0, f"exit {done.returncode}: {done.stderr.decode()[-2000:]}"
     return {r["message"]: r["score"] for r in map(msgspec.json.decode, done.stdout.splitlines())}
