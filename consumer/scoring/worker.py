@@ -15,6 +15,7 @@ from typing import Generic, TypeVar
 from consumer.errors import ConsumerError, ScorerFailed
 
 Result = TypeVar("Result")
+_LEAVE = 2.0  # seconds
 
 
 class Task(Generic[Result]):
@@ -72,8 +73,10 @@ class Worker:
         return task
 
     def close(self) -> None:
-        """End after the jobs queued so far. Does not wait: a job may hang."""
+        """End after the jobs queued so far. Waits for that, but not long: a job may hang, and a process
+        whose thread is inside the device's library cannot end in an orderly way."""
         self._queue.put(None)
+        self._thread.join(_LEAVE)
 
     def _work(self) -> None:
         while (task := self._queue.get()) is not None:
