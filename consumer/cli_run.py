@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from typing import NoReturn
 
 import click
 
@@ -35,7 +37,16 @@ def run(allocator: Allocator | None, loaded: Loaded, stop_at_end: bool) -> None:
     from consumer.app import Service  # noqa: PLC0415 - help and errors in settings need no Kafka client
 
     service = Service(loaded.require(), _load, facts={"allocator": str(allocator or "unset")})
-    sys.exit(service.run(stop_at_end=stop_at_end))
+    _end(service.run(stop_at_end=stop_at_end))
+
+
+def _end(code: int) -> NoReturn:
+    """A process that failed may have a thread inside the device's library, or a client that never
+    answers: it ends without asking either. All that had to be written was written before."""
+    if code:
+        sys.stderr.flush()
+        os._exit(code)
+    sys.exit(code)
 
 
 def _load(settings: Settings) -> Scorer:

@@ -146,7 +146,7 @@ class Scorer(Protocol):
         ...
 
     def close(self) -> None:
-        """Release the device. Does not wait for a hung one."""
+        """Release the device. Waits a few seconds at most, since it may hang."""
         ...
 
 
