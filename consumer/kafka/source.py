@@ -181,6 +181,7 @@ class KafkaSource:
             others = self._consumer.position(_kafka(self._owned - {partition}))
             known = [p if p.offset >= 0 else self._starts.stored(p) for p in others]
             self._consumer.assign([*known, target])
+            self._starts.note([*known, target])
         else:
             self._consumer.incremental_unassign([target])
             self._consumer.incremental_assign([target])

@@ -41,6 +41,12 @@ class StartFinder:
         ours = TopicPartition(partition.topic, partition.partition)
         return KafkaPartition(partition.topic, partition.partition, self._stored[ours])
 
+    def note(self, assigned: Sequence[KafkaPartition]) -> None:
+        """They were assigned anew, which makes the client forget their positions: they begin here now."""
+        for partition in assigned:
+            ours = TopicPartition(partition.topic, partition.partition)
+            self._stored[ours] = partition.offset
+
     def earliest(self, partition: TopicPartition) -> int | None:
         """The first offset of the log; None when nobody answers."""
         try:

@@ -12,6 +12,7 @@
 | a pause outlives a rebalance | a_partition_that_comes_back_after_a_pause… |
 | `auto.offset.reset=error` fires for partitions without a commit, too | a_group_without_offsets… |
 | a position out of range stops the partition; seek() is refused | a_position_that_retention_removed… |
+| assigning anew makes it forget the positions of all (range) | with_range_… |
 | committed() that fails is not "no commit" | an_answer_that_fails_is_never_no_commit |
 | past max.poll.interval one poll runs lost and assigned, and returns records | a_late_poll_is_told_as_lost… |
 | lag of the statistics is against committed offsets; ours is not | log_ends_come_from… |
@@ -241,6 +242,39 @@ def test_a_position_beyond_the_log_begins_anew_because_the_log_was_replaced(
     rig.until(lambda: len(rig.records) == 3)
     assert rig.journal.told("lost") == [("lost", {P0})]
     assert rig.journal.starts[P0] == Start(0, committed=False)
+    rig.source.close()
+
+
+def test_with_range_logs_that_were_replaced_together_are_each_read_from_the_beginning(
+    cluster: InProcessCluster, settings: Settings
+) -> None:
+    for partition in (0, 1):
+        produce(cluster, [b"old"] * 10, partition)
+    commit(settings, {P0: 2, P1: 2})
+    rig = Rig(changed(settings, "kafka", assignor="range")).subscribed()
+    rig.until(lambda: len(rig.records) == 16)
+    cluster.delete_topic("events")
+    cluster.create_topic("events", 2)
+    for partition in (0, 1):
+        produce(cluster, [b"new"] * 5, partition)
+    rig.until(lambda: {(r.partition, r.offset) for r in rig.records if r.value == b"new"} >= _BOTH_WHOLE)
+    rig.source.close()
+
+
+_BOTH_WHOLE = {(partition, offset) for partition in (0, 1) for offset in range(5)}
+
+
+def test_with_range_a_partition_keeps_its_position_while_others_are_placed_anew_one_after_the_other(
+    cluster: InProcessCluster, settings: Settings
+) -> None:
+    produce(cluster, [b"x"] * 10, 1)
+    rig = Rig(changed(settings, "kafka", assignor="range")).subscribed()
+    rig.until(lambda: len(rig.records) == 10)
+    for _ in range(2):
+        rig.source._reassign(P0, 0)
+    produce(cluster, [b"y"], 1)
+    rig.until(lambda: len(rig.records) > 10)
+    assert [r.offset for r in rig.records] == list(range(11))
     rig.source.close()
 
 
