@@ -22,10 +22,11 @@ $(STAMP): pyproject.toml requirements.lock
 .PHONY: install
 install: $(STAMP) ## make the environment from the lock file
 
--include demo.mk
+include demo.mk
 include kafka.mk
 include compose.mk
 include evaluate.mk
+include bench.mk
 
 .PHONY: test
 test: $(STAMP) kafka-jars ## every test: unit, mock_cluster, kafka; gpu where there is one
