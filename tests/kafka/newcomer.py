@@ -103,7 +103,7 @@ exec {_java(_CONSOLE)} --bootstrap-server "$brokers" --topic "$topic" {shown}"""
 def make_recipe(target: str) -> list[str]:
     """What `make TARGET` would run, the environment aside."""
     done = subprocess.run(
-        ["make", "-n", "-o", ".venv/.installed", *target.split()],
+        ["make", "-n", "--no-print-directory", "-o", ".venv/.installed", *target.split()],
         cwd=ROOT,
         capture_output=True,
         text=True,
