@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
 import os
 import platform
@@ -50,6 +51,13 @@ def _with_exit_codes(work: Callable[[], Any], ctx: click.Context) -> Any:
         ctx.exit(2)
     except ConsumerError as error:
         click.echo(str(error), err=True)
+        ctx.exit(1)
+    except OSError as error:
+        if error.errno == errno.EPIPE:
+            raise  # the reader has what it wanted: click ends quietly
+        click.echo(
+            f"cannot read or write {error.filename or 'a stream'}: {error.strerror or error}", err=True
+        )
         ctx.exit(1)
 
 
