@@ -108,10 +108,11 @@ class Ledger:
         return {tp: self._partitions[tp].finished for tp in wanted if self._partitions[tp].owes_commit}
 
     def acknowledge(self, offsets: Mapping[TopicPartition, int]) -> None:
-        """The broker has committed these."""
+        """The broker has committed these. An answer beyond what is finished belongs to a log that was
+        replaced meanwhile; taken for ours, nothing would be committed until we got that far again."""
         for partition, offset in offsets.items():
             state = self._partitions.get(partition)
-            if state is None:
+            if state is None or offset > state.finished:
                 continue
             state.committed = max(offset, state.committed or 0)
             self._unstarted.discard(partition)

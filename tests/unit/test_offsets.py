@@ -60,6 +60,14 @@ def test_an_old_answer_never_takes_a_commit_back() -> None:
     assert fresh.to_commit() == {}
 
 
+def test_an_answer_beyond_what_is_finished_is_about_a_log_that_is_gone() -> None:
+    fresh = ledger(0, committed=False)
+    fresh.acknowledge({P0: 5000})
+    assert fresh.unstarted
+    fresh.write({P0: 10}, {P0: 10})
+    assert fresh.to_commit() == {P0: 10}
+
+
 def test_writing_backwards_is_an_error() -> None:
     with pytest.raises(ValueError, match=r"in\[0\] would go back from offset 10 to 9"):
         ledger().write({P0: 9}, {P0: 1})
