@@ -39,8 +39,9 @@ class Health(Observer):
     counted, and nothing else: neither a broker outage nor an open transaction upstream is cured by a
     restart. Before the first step (the model is being loaded) it is alive.
 
-    Ready: the group has given us our (perhaps empty) assignment, no dependency is in trouble, and every
-    owned partition with records to read moved within `health.stuck_after`.
+    Ready: the group has given us our (perhaps empty) assignment and we have not lost it since, no
+    dependency is in trouble, and every owned partition with records to read moved within
+    `health.stuck_after`.
     """
 
     def __init__(self, limits: settings.Health) -> None:
@@ -69,6 +70,8 @@ class Health(Observer):
         if kind == "assigned":
             self._assigned = True
         else:
+            # A client that lost what it had joins anew, but only once the topic is there (again).
+            self._assigned = self._assigned and kind != "lost"
             gone = frozenset(partitions)
             self._progress = {p: seen for p, seen in self._progress.items() if p not in gone}
 

@@ -37,6 +37,14 @@ def test_a_revocation_is_no_assignment() -> None:
     assert not health.ready(0.0).ok
 
 
+def test_after_a_lost_assignment_it_waits_for_the_next() -> None:
+    health = running()
+    health.rebalanced("lost", [P0])
+    assert health.ready(0.0).reasons == ("the group has not assigned partitions yet",)
+    health.rebalanced("assigned", [])
+    assert health.ready(0.0).ok
+
+
 def test_live_fails_when_no_step_was_completed_within_stall_after() -> None:
     health = running()
     assert health.live(60.0).ok
@@ -143,6 +151,7 @@ def test_a_stuck_partition_that_went_away_is_forgotten(kind: str) -> None:
     health.positions({P0: Position(1, 9), P1: Position(9, 9)}, 0.0)
     assert not health.ready(500.0).ok
     health.rebalanced(kind, [P0])
+    health.rebalanced("assigned", [])
     assert health.ready(500.0).ok
 
 
