@@ -168,8 +168,8 @@ class _Receipt:
 
     def settled(self) -> bool:
         """Nothing is outstanding and nothing is left to try. Serves no callbacks."""
-        if self._left == 0:
-            self._advance()
+        while self._left == 0 and self._advance():
+            pass  # what the client itself refused at once is dealt with at once, too
         return self._left == 0
 
     def done(self) -> bool:
@@ -216,16 +216,19 @@ class _Receipt:
 
     # ---------------------------------------------------------------- one by one
 
-    def _advance(self) -> None:
-        """Send the next suspect alone, unless the batch has failed anyway and will be repeated."""
+    def _advance(self) -> bool:
+        """Send the next suspect alone, unless the batch has failed anyway and will be repeated; returns
+        whether one was sent."""
         if self._failures:
-            return
+            return False
         if self._suspects:
             self._sort_out()
         self._trying = self._alone.popleft() if self._alone and not self._failures else None
-        if self._trying is not None:
-            self._left = 1
-            self._sink.put([self._trying[1]], self)
+        if self._trying is None:
+            return False
+        self._left = 1
+        self._sink.put([self._trying[1]], self)
+        return True
 
     def _sort_out(self) -> None:
         """Together with others: all suspects stand in line. Alone: it is the culprit."""

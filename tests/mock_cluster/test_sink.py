@@ -19,7 +19,7 @@ import time
 from collections.abc import Iterator
 
 import pytest
-from confluent_kafka import Consumer, KafkaError
+from confluent_kafka import Consumer, KafkaError, KafkaException
 from confluent_kafka import TopicPartition as KafkaPartition
 
 from consumer.demo.cluster import InProcessCluster
@@ -169,6 +169,34 @@ def test_the_one_that_is_refused_alone_becomes_a_dead_letter(
     (letter,) = read(cluster, "anomaly-dead-letters")[0]
     assert letter["consumer.reason"] == b"unpublishable"
     assert letter["consumer.result.id"] == b"events|0|1"
+
+
+def test_a_result_that_the_client_itself_refuses_becomes_a_dead_letter_too(
+    cluster: InProcessCluster, sink: KafkaSink, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The encoders keep below the client's limit; a producer with a lower one stands in."""
+    monkeypatch.setattr(sink, "_producer", _Narrow(sink._producer))
+    receipt = sink.send(batch(3), {P0: 3})
+    assert receipt.wait(time.monotonic() + SOON)
+    assert receipt.failure() is None
+    assert sorted(offsets(read(cluster)[0])) == [0, 2]
+    (letter,) = read(cluster, "anomaly-dead-letters")[0]
+    assert letter["consumer.result.id"] == b"events|0|1"
+
+
+class _Narrow:
+    """A producer that finds the result of offset 1 too large, before it queues it."""
+
+    def __init__(self, producer: object) -> None:
+        self._producer = producer
+
+    def produce(self, topic: str, value: bytes, *rest: object, **options: object) -> None:
+        if topic == "anomaly-scores" and b"events|0|1" in value:
+            raise KafkaException(KafkaError(KafkaError.MSG_SIZE_TOO_LARGE))
+        self._producer.produce(topic, value, *rest, **options)
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._producer, name)
 
 
 def test_a_refused_topic_fails_the_batch_and_the_producer_goes_on(
