@@ -18,14 +18,6 @@ _SHORT = 256  # characters up to which a text is its own key, as in the real sco
 _PARTS = {"language-model": 1.25, "novelty": 0.75, "severity": 0.5}
 
 
-class _Answered(Settled):
-    def __init__(self, scores: Sequence[Score]) -> None:
-        self._scores = scores
-
-    def result(self) -> Sequence[Score]:
-        return self._scores
-
-
 class NullScorer:
     """Every new text gets the same score in an object of its own, kept like a real one."""
 
@@ -36,12 +28,12 @@ class NullScorer:
         self._cache: Cache[str | bytes, Score] = Cache(cache_size)
         self._asked = self._distinct = self._missed = 0
 
-    def submit(self, events: Sequence[Event]) -> _Answered:
+    def submit(self, events: Sequence[Event]) -> Settled:
         items = [self._normalizer.model_input(event.level, event.message) for event in events]
         found = {item: self._look_up(item) for item in dict.fromkeys(items)}
         self._asked += len(items)
         self._distinct += len(found)
-        return _Answered([found[item] for item in items])
+        return Settled([found[item] for item in items])
 
     def _look_up(self, item: str) -> Score:
         key = item if len(item) <= _SHORT else digest(item)

@@ -11,7 +11,10 @@ from consumer.records import Entry, Event, MicroBatch, Output, Rejection, Score,
 
 
 class Settled:
-    """A Pending and a Receipt that never had anything to wait for."""
+    """A Pending and a Receipt that never had anything to wait for. `verdicts`: what the Pending answers."""
+
+    def __init__(self, verdicts: Sequence[Score | Rejection] = ()) -> None:
+        self._verdicts = verdicts
 
     def done(self) -> bool:
         return True
@@ -20,7 +23,7 @@ class Settled:
         return True
 
     def result(self) -> Sequence[Score | Rejection]:
-        return ()
+        return self._verdicts
 
     def failure(self) -> None:
         return None

@@ -17,6 +17,7 @@ import numpy as np
 
 from consumer.calibration import threshold_for
 from consumer.errors import ConsumerError, ScorerFailed
+from consumer.flight import Settled
 from consumer.normalize import Normalized, level_prefix
 from consumer.ports import ModelInfo, Pending, ScorerStats, SharedScores, SharedStats
 from consumer.records import Event, Rejection, Score, Token
@@ -45,23 +46,7 @@ class Known(NamedTuple):
     fitted: bool  # seen in fitting
 
 
-class _Ready:
-    """Nothing to compute."""
-
-    def __init__(self, verdicts: Sequence[Score | Rejection]) -> None:
-        self._verdicts = verdicts
-
-    def done(self) -> bool:
-        return True
-
-    def wait(self, deadline: float) -> bool:  # noqa: ARG002 - the port's signature
-        return True
-
-    def result(self) -> Sequence[Score | Rejection]:
-        return self._verdicts
-
-
-class _Failed(_Ready):
+class _Failed(Settled):
     """The texts could not even be prepared."""
 
     def __init__(self, error: Exception) -> None:
@@ -136,7 +121,7 @@ class ModelScorer:
         fresh = [item for item, known in found.items() if known is None]
         self._count(len(items), found, len(recalled), len(fresh))
         if not fresh:
-            return _Ready(self._verdicts(events, items, found))
+            return Settled(self._verdicts(events, items, found))
         prepared = self._language_model.prepare(fresh)
         self._count_tokens(prepared)
         task = self._worker.submit(lambda: self._language_model.compute(prepared))
