@@ -43,13 +43,11 @@ _SIGNATURES: Final[dict[str, tuple[type | None, list[type]]]] = {
     "rd_kafka_mock_group_initial_rebalance_delay_ms": (None, [_PTR, _I32]),
     "rd_kafka_mock_topic_create": (_INT, [_PTR, _STR, _INT, _INT]),
     "rd_kafka_mock_topic_delete": (_INT, [_PTR, _STR]),
-    "rd_kafka_mock_topic_set_error": (None, [_PTR, _STR, _INT]),
     "rd_kafka_mock_partition_set_leader": (_INT, [_PTR, _STR, _I32, _I32]),
     "rd_kafka_mock_partition_delete_records": (_INT, [_PTR, _STR, _I32, _I64]),
     "rd_kafka_mock_broker_set_down": (_INT, [_PTR, _I32]),
     "rd_kafka_mock_broker_set_up": (_INT, [_PTR, _I32]),
     "rd_kafka_mock_broker_set_rtt": (_INT, [_PTR, _I32, _INT]),
-    "rd_kafka_mock_broker_push_request_error_rtts": (_INT, [_PTR, _I32, _I16, _SIZE]),
     "rd_kafka_mock_coordinator_set": (_INT, [_PTR, _STR, _STR, _I32]),
     "rd_kafka_mock_push_request_errors_array": (None, [_PTR, _I16, _SIZE, _PTR]),
     "rd_kafka_mock_clear_request_errors": (None, [_PTR, _I16]),
@@ -108,10 +106,6 @@ class InProcessCluster:
     def delete_topic(self, name: str) -> None:
         self._call("topic_delete", name.encode())
 
-    def set_topic_error(self, name: str, code: int) -> None:
-        """Answer metadata requests for the topic with this error; 0 ends it."""
-        self._lib.rd_kafka_mock_topic_set_error(self._cluster, name.encode(), code)
-
     def set_leader(self, topic: str, partition: int, broker: int) -> None:
         """Move the partition to `broker`; -1 leaves it without a leader."""
         self._call("partition_set_leader", topic.encode(), partition, broker)
@@ -142,11 +136,6 @@ class InProcessCluster:
         """
         codes = (ctypes.c_int * len(errors))(*errors)
         self._lib.rd_kafka_mock_push_request_errors_array(self._cluster, api_key, len(errors), codes)
-
-    def push_request_delays(self, broker: int, api_key: int, answers: Sequence[tuple[int, int]]) -> None:
-        """Answer the broker's next requests of this API with (error code, delay in ms), one each."""
-        flat = [_INT(value) for answer in answers for value in answer]
-        self._call("broker_push_request_error_rtts", broker, api_key, len(answers), *flat)
 
     def clear_request_errors(self, api_key: int) -> None:
         self._lib.rd_kafka_mock_clear_request_errors(self._cluster, api_key)
