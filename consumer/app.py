@@ -22,6 +22,7 @@ from consumer.kafka.admin import Report, inspect
 from consumer.kafka.messages import Outgoings
 from consumer.kafka.sink import KafkaSink
 from consumer.kafka.source import KafkaSource
+from consumer.kafka.transactions import TransactionalSink
 from consumer.ops.fan_out import FanOut
 from consumer.ops.health import Health
 from consumer.ops.http import Pages, serving
@@ -30,7 +31,7 @@ from consumer.ops.logs import LogWriter, client_logger, logging_to
 from consumer.ops.metrics import Metrics, Process, new_registry
 from consumer.ops.watch import Limits, StopSignals
 from consumer.pipeline import Pipeline, Ports
-from consumer.ports import Observer, Scorer
+from consumer.ports import Observer, Scorer, Sink
 from consumer.settings import Settings
 from consumer.settings_keys import secrets_of
 
@@ -54,14 +55,21 @@ def build_ports(
 ) -> Ports:
     """The real ports. `partitions`: how many each topic has. Raises Misconfigured when a client refuses."""
     outgoings = Outgoings(settings, scorer.model, partitions)
+    source = KafkaSource(settings, observer, client_logger())
     return Ports(
-        source=KafkaSource(settings, observer, client_logger()),
+        source=source,
         codec=EventCodec(settings.input, keep_document=settings.output.include == "event"),
         scorer=Isolating(scorer, settings.scoring.max_failures),
-        sink=KafkaSink(settings, outgoings, client_logger(), observer),
+        sink=_sink(settings, outgoings, source, observer),
         observer=observer,
         clock=SystemClock(),
     )
+
+
+def _sink(settings: Settings, outgoings: Outgoings, source: KafkaSource, observer: Observer) -> Sink:
+    if settings.exactly_once:
+        return TransactionalSink(settings, outgoings, source.group_metadata, client_logger(), observer)
+    return KafkaSink(settings, outgoings, client_logger(), observer)
 
 
 class Watching(msgspec.Struct, frozen=True):

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
+from consumer.flight import Flights
 from consumer.offsets import Ledger
 from consumer.pacing import CommitPace
 from consumer.ports import Clock, Observer, Source
 from consumer.records import TopicPartition
-from consumer.settings import Commit
+from consumer.settings import Settings
 
 _LAST_COMMIT, _RETRY_COMMIT = 5.0, 0.1
 
@@ -16,15 +17,22 @@ _LAST_COMMIT, _RETRY_COMMIT = 5.0, 0.1
 class Commits:
     """Commits what the ledger calls finished and tells it what the broker acknowledged, nothing else."""
 
-    def __init__(self, policy: Commit, ledger: Ledger, source: Source, observer: Observer) -> None:
-        self._policy, self._ledger, self._source, self._observer = policy, ledger, source, observer
-        self._pace = CommitPace(policy)
+    def __init__(
+        self, settings: Settings, ledger: Ledger, flights: Flights, source: Source, observer: Observer
+    ) -> None:
+        self._ledger, self._flights, self._source, self._observer = ledger, flights, source, observer
+        self._most = settings.commit.max_uncommitted
+        self._exactly_once = settings.exactly_once
+        self._pace = CommitPace(settings.commit)
 
     @property
     def behind(self) -> bool:
         """Commits must be acknowledged before more is launched: the first one of a partition, so that a
-        crash cannot forget where it began, and those that bound the number of duplicates."""
-        return self._ledger.unstarted or self._ledger.uncommitted > self._policy.max_uncommitted
+        crash cannot forget where it began, and those that bound the number of duplicates. With
+        transactions each one: it must not reach the broker after theirs and set the group back."""
+        if self._exactly_once and self._pace.outstanding:
+            return True
+        return self._ledger.unstarted or self._ledger.uncommitted > self._most
 
     def start(self, now: float) -> None:
         """Start an asynchronous commit when one is due; one is outstanding at most."""
@@ -32,15 +40,22 @@ class Commits:
             self.refused((), "no answer")
         if not self._pace.due(now, self._ledger.uncommitted):
             return
-        offsets = self._ledger.to_commit()
-        if offsets:
+        if offsets := self._owed():
             self._pace.asked(now)
             self._source.commit(offsets)
+
+    def _owed(self, partitions: Collection[TopicPartition] | None = None) -> dict[TopicPartition, int]:
+        """What the ledger would commit. With transactions not of a partition that has records under way:
+        the transaction that ends them commits beyond that."""
+        offsets = self._ledger.to_commit(partitions)
+        if not self._exactly_once:
+            return offsets
+        return {tp: offset for tp, offset in offsets.items() if not self._flights.holds((tp,))}
 
     def finish(self, partitions: Collection[TopicPartition], clock: Clock) -> bool:
         """Commit what is finished of these and wait for the broker, without a limit in time; returns
         whether it accepted all."""
-        offsets = self._ledger.to_commit(partitions)
+        offsets = self._owed(partitions)
         if not offsets:
             return True
         self._observer.entered_call("commit", clock.now())

@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from consumer.errors import Infrastructure
 from consumer.ports import Pending, Receipt
 from consumer.records import Entry, Event, MicroBatch, Output, Rejection, Score, TopicPartition, runs
+from consumer.settings import Settings
 
 
 class Settled:
@@ -30,6 +31,9 @@ class Settled:
 
     def offsets(self) -> Mapping[TopicPartition, int]:
         return {}
+
+    def committed(self) -> bool:
+        return False
 
 
 class Flight:
@@ -128,6 +132,11 @@ class Flights:
         return [f for f in self._line if f.receipt is not None]
 
     @property
+    def unsent(self) -> int:
+        """Batches that the sink does not have."""
+        return sum(f.receipt is None for f in self._line)
+
+    @property
     def idle(self) -> bool:
         """The device has nothing to do."""
         return all(f.outputs is not None for f in self._line)
@@ -154,6 +163,23 @@ class Flights:
         for first in (*unscored, *awaited)[:1]:
             first.wait(deadline)
         return bool(awaited)
+
+
+class Room:
+    """How much may be under way: `pipeline.depth` batches from taken to durable. With transactions only
+    from taken to sent, because many batches share one; and what is sent is bounded by
+    `transaction.max_records`."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._depth = settings.pipeline.depth
+        self._exactly_once = settings.exactly_once
+        self._most_sent = settings.transaction.max_records
+
+    def left(self, flights: Flights) -> bool:
+        """Whether one more batch may be launched."""
+        if not self._exactly_once:
+            return len(flights) < self._depth
+        return flights.unsent < self._depth and sum(map(len, flights.sent)) < self._most_sent
 
 
 def _tally(entries: Sequence[Entry]) -> tuple[dict[TopicPartition, int], dict[TopicPartition, int]]:

@@ -19,13 +19,18 @@ class CommitPace:
         self._asked_at: float | None = None
         self._refused = False
 
+    @property
+    def outstanding(self) -> bool:
+        """A commit was asked for and is not answered yet."""
+        return self._asked_at is not None
+
     def unanswered(self, now: float) -> bool:
         """The outstanding commit will not be answered any more: call `answered(False)`."""
         return self._asked_at is not None and now - self._asked_at >= _ANSWER_LIMIT
 
     def due(self, now: float, uncommitted: int) -> bool:
         """Whether to commit now, with so many records durable but uncommitted."""
-        if self._asked_at is not None:
+        if self.outstanding:
             return False
         half = 2 * uncommitted >= self._policy.max_uncommitted and not self._refused
         return half or now >= self._due_at

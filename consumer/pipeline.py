@@ -18,7 +18,7 @@ from consumer.batcher import Batcher
 from consumer.commits import Commits
 from consumer.ends import Ends
 from consumer.errors import Fatal, Infrastructure
-from consumer.flight import Flight, Flights, Settled
+from consumer.flight import Flight, Flights, Room, Settled
 from consumer.intake import Intake
 from consumer.limits import BadRecordLimits
 from consumer.offsets import Ledger
@@ -57,8 +57,9 @@ class Pipeline:
         self._ledger = Ledger()
         self._ends = Ends()
         self._flights = Flights()
+        self._room = Room(settings)
         self._intake = Intake(ports.source, ports.codec, ports.observer, ports.clock)
-        self._commits = Commits(settings.commit, self._ledger, ports.source, ports.observer)
+        self._commits = Commits(settings, self._ledger, self._flights, ports.source, ports.observer)
         self._resends = ResendPace(settings.delivery.give_up_after)
         self._limits = BadRecordLimits(settings.dead_letter)
         self._abandoned = False
@@ -118,11 +119,19 @@ class Pipeline:
             if failure := flight.receipt.failure():
                 self._repeat(failure, now)
                 return
-            self._ledger.write(flight.durable_offsets(), flight.records)
+            self._write(flight)
             self._flights.retire()
             if self._resends.succeeded():
                 self._observer.trouble("results topic", None)
             self._observer.published(flight.outputs or (), now - flight.sent_at)
+
+    def _write(self, flight: Flight) -> None:
+        assert flight.receipt is not None
+        offsets = flight.durable_offsets()
+        self._ledger.write(offsets, flight.records)
+        if flight.receipt.committed():
+            self._ledger.acknowledge(offsets)
+            self._observer.committed(len(offsets))
 
     def _repeat(self, failure: Infrastructure, now: float) -> None:
         """Have the failed batch and all behind it sent again, in order, once no delivery is outstanding."""
@@ -166,7 +175,7 @@ class Pipeline:
     # ---------------------------------------------------------------- micro-batches are launched
 
     def _can_launch(self, now: float) -> ClosedBy | None:
-        if len(self._flights) >= self._settings.pipeline.depth or self._commits.behind:
+        if not self._room.left(self._flights) or self._commits.behind:
             return None
         return self._batcher.can_take(now, idle=self._flights.idle)
 
@@ -239,10 +248,9 @@ class Pipeline:
             return
         if self._flights.holds(partitions):
             self._drain(self._clock.now() + self._settings.delivery.revoke_budget)
-        given_up = self._flights.strike(partitions)
-        if given_up:
-            self._observer.given_up(partitions, given_up)
         self._commits.finish(partitions, self._clock)
+        if given_up := self._flights.strike(partitions):
+            self._observer.given_up(partitions, given_up)
         self._forget(partitions)
         self._observer.rebalanced("revoked", partitions)
 
@@ -262,6 +270,7 @@ class Pipeline:
     def _forget(self, partitions: Collection[TopicPartition]) -> None:
         """Strike these partitions from everything that is under way and clear their state."""
         self._flights.strike(partitions)
+        self._sink.strike(partitions)
         self._batcher.drop(partitions)
         self._ledger.drop(partitions)
         self._ends.drop(partitions)
@@ -275,12 +284,15 @@ class Pipeline:
         """Score, send and await everything under way, without polling, until `deadline`."""
         while self._flights:
             now = self._clock.now()
+            self._sink.step(now)
             self._send(now)
             self._retire(now)
             if now >= deadline:
                 break
-            self._wait(min(deadline, now + _WAIT))
-        self._sink.settle(deadline)
+            if self._flights.unsent:
+                self._wait(min(deadline, now + _WAIT))
+            else:
+                self._sink.settle(deadline)
         if not self._flights.idle:
             raise Fatal("The device did not finish within delivery.revoke_budget or shutdown.drain_timeout.")
 

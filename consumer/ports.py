@@ -162,7 +162,11 @@ class Receipt(Protocol):
         ...
 
     def offsets(self) -> Mapping[TopicPartition, int]:
-        """Next offsets that the loop may commit now; empty when the sink commits them itself."""
+        """Next offsets: everything readable below them is durable."""
+        ...
+
+    def committed(self) -> bool:
+        """The sink has committed these offsets together with the results; otherwise the loop does."""
         ...
 
 
@@ -174,7 +178,14 @@ class Sink(Protocol):
         ...
 
     def step(self, now: float) -> None:
-        """Called once a step: serves delivery reports; a transactional sink ends a due transaction."""
+        """Called once a step: serves delivery reports; a transactional sink ends a due transaction,
+        which blocks for one commit."""
+        ...
+
+    def strike(self, partitions: Collection[TopicPartition]) -> None:
+        """These are not ours any more. A transactional sink aborts a transaction that holds any of
+        their results, unless its commit is on the way: its receipts fail. Otherwise what is sent
+        stays sent."""
         ...
 
     def settle(self, deadline: float) -> None:

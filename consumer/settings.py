@@ -164,6 +164,36 @@ class Commit(Section, frozen=True):
     ] = 10_000
 
 
+class Processing(Section, frozen=True):
+    """What is promised to subscribers; docs/delivery.md."""
+
+    guarantee: Annotated[
+        Literal["at-least-once", "exactly-once"],
+        _d(
+            "`exactly-once`: results, dead letters and offsets in transactions, for subscribers that read "
+            "committed records only."
+        ),
+    ] = "at-least-once"
+
+
+class Transaction(Section, frozen=True):
+    """How long transactions are; with exactly-once only."""
+
+    max_time: Annotated[
+        _Seconds, _d("Seconds from a transaction's first result to its commit: micro-batches share it.")
+    ] = 0.1
+    max_records: Annotated[_Count, _d("Records after which it is committed earlier.")] = 10_000
+    timeout: Annotated[
+        float,
+        Meta(
+            ge=1,
+            le=900,
+            description="Seconds after which the brokers abort it. Until then the transaction of a replica "
+            "that died hides everybody's later results.",
+        ),
+    ] = 15.0
+
+
 class Delivery(Section, frozen=True):
     """What happens while the brokers do not answer."""
 
@@ -286,6 +316,8 @@ class Settings(Section, frozen=True):
     batch: Batch = Batch()
     pipeline: PipelineSection = PipelineSection()
     commit: Commit = Commit()
+    processing: Processing = Processing()
+    transaction: Transaction = Transaction()
     delivery: Delivery = Delivery()
     shutdown: Shutdown = Shutdown()
     scoring: Scoring = Scoring()
@@ -293,3 +325,7 @@ class Settings(Section, frozen=True):
     metrics: Metrics = Metrics()
     health: Health = Health()
     log: Log = Log()
+
+    @property
+    def exactly_once(self) -> bool:
+        return self.processing.guarantee == "exactly-once"

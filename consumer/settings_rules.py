@@ -45,6 +45,7 @@ _ORDER = (
     ("delivery.timeout", "kafka.max_poll_interval", False, "a send must fail before the group gives us up"),
     ("delivery.revoke_budget", "kafka.max_poll_interval", False, "no poll happens while work is finished"),
     ("delivery.revoke_budget", "health.stall_after", False, "a slow revoke must not look dead"),
+    ("transaction.max_time", "transaction.timeout", False, "the brokers would abort it first"),
     ("batch.idle_wait", "batch.max_wait", True, "an idle device waits no longer than a busy one"),
 )
 

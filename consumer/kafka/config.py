@@ -136,6 +136,17 @@ def producer_config(settings: Settings) -> Config:
     return tuning | settings.kafka.producer | connection(settings.kafka) | bounds | _PRODUCER_CONTRACT
 
 
+def transactional_config(settings: Settings, transactional_id: str) -> Config:
+    """The same in transactions. A result that is not acknowledged while its transaction may be open is
+    of no use, so that bounds its time, too."""
+    longest = min(settings.delivery.timeout, settings.transaction.timeout)
+    return producer_config(settings) | {
+        "transactional.id": transactional_id,
+        "transaction.timeout.ms": _milliseconds(settings.transaction.timeout),
+        "message.timeout.ms": _milliseconds(longest),
+    }
+
+
 def admin_config(settings: Settings) -> Config:
     """For inspection only: it creates nothing."""
     return connection(settings.kafka) | {"allow.auto.create.topics": False}

@@ -106,6 +106,10 @@ class KafkaSource:
             return {}
         return {_ours(a): a.offset for a in answers or () if a.error is None}
 
+    def group_metadata(self) -> object:
+        """Who we are in the group now, for a transaction to name. Never asks the broker."""
+        return self._consumer.consumer_group_metadata()
+
     def log_ends(self) -> Mapping[TopicPartition, int]:
         ends = {}
         for partition in self._owned:

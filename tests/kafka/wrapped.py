@@ -167,6 +167,9 @@ class WatchedSink(Sink):
     def step(self, now: float) -> None:
         self._inner.step(now)
 
+    def strike(self, partitions: Collection[TopicPartition]) -> None:
+        self._inner.strike(partitions)
+
     def settle(self, deadline: float) -> None:
         self._inner.settle(deadline)
 
@@ -192,6 +195,9 @@ class _WatchedReceipt(Receipt):
     def offsets(self) -> Mapping[TopicPartition, int]:
         self._failpoint.passed(Boundary.AFTER_ACKS)
         return self._inner.offsets()
+
+    def committed(self) -> bool:
+        return self._inner.committed()
 
 
 def _ranges(records: Sequence[Record]) -> tuple[dict[int, int], dict[int, int], dict[int, int]]:

@@ -175,7 +175,7 @@ def test_a_result_that_the_client_itself_refuses_becomes_a_dead_letter_too(
     cluster: InProcessCluster, sink: KafkaSink, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The encoders keep below the client's limit; a producer with a lower one stands in."""
-    monkeypatch.setattr(sink, "_producer", _Narrow(sink._producer))
+    monkeypatch.setattr(sink.outlet, "producer", _Narrow(sink.outlet.producer))
     receipt = sink.send(batch(3), {P0: 3})
     assert receipt.wait(time.monotonic() + SOON)
     assert receipt.failure() is None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from consumer.errors import Infrastructure
@@ -52,6 +52,9 @@ class _Batch:
             raise Violation("offsets of a batch that failed were asked for")
         return self.next_offsets
 
+    def committed(self) -> bool:
+        return False
+
 
 class FakeSink:
     """A Sink that appends to the brokers' output logs, in order per queue, and answers later.
@@ -87,6 +90,9 @@ class FakeSink:
         return batch
 
     def step(self, now: float) -> None:
+        return
+
+    def strike(self, partitions: Collection[TopicPartition]) -> None:
         return
 
     def settle(self, deadline: float) -> None:

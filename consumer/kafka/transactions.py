@@ -1,0 +1,312 @@
+"""Results, dead letters and offsets in one transaction: exactly once for read_committed subscribers."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import socket
+import time
+from collections import deque
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Any, Literal
+
+from confluent_kafka import KafkaError, KafkaException, Message
+from confluent_kafka import TopicPartition as KafkaPartition
+
+from consumer.errors import Fatal, Infrastructure, Misconfigured
+from consumer.kafka.config import transactional_config
+from consumer.kafka.messages import Outgoing, Outgoings
+from consumer.kafka.outlet import Outlet
+from consumer.kafka.oversize import Oversize
+from consumer.ports import Observer
+from consumer.records import Output, TopicPartition
+from consumer.settings import Settings
+
+_CALL = 5.0  # longest time that one transactional call may block the loop; it is called again then
+_START = 60.0
+_NAP = 0.01
+_PURGED = frozenset((KafkaError._PURGE_QUEUE, KafkaError._PURGE_INFLIGHT))
+
+
+class TransactionalSink:
+    """The exactly-once Sink. Micro-batches share a transaction, bounded by `transaction.*`.
+
+    A receipt is done when its transaction was committed, or failed when it was aborted; all batches that
+    wait behind an aborted transaction fail with it, so the loop repeats them in order. Every method
+    belongs to the loop's thread. `step`, `strike`, `settle` and `close` block for a call to the
+    coordinator. A producer that was fenced raises Fatal.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        outgoings: Outgoings,
+        group_metadata: Callable[[], Any],
+        logger: Any = None,
+        observer: Observer | None = None,
+    ) -> None:
+        self._policy = settings.transaction
+        self._call = min(_CALL, settings.transaction.timeout / 3)
+        self._outgoings = outgoings
+        self._group_metadata = group_metadata
+        config = transactional_config(settings, transactional_id(settings))
+        self._outlet = Outlet(config, settings, _broken, logger, observer)
+        self._producer = self._outlet.producer
+        self._oversize = Oversize()
+        self._inside: list[_Receipt] = []  # in the open transaction
+        self._waiting: deque[_Receipt] = deque()  # for the next one
+        self._began_at: float | None = None
+        self._ending: Literal["commit", "abort"] | None = None
+        self._offsets_sent = False
+        self._why: str | None = None  # the open transaction cannot be committed
+        self._start()
+
+    # ---------------------------------------------------------------- Sink
+
+    def send(self, outputs: Sequence[Output], next_offsets: Mapping[TopicPartition, int]) -> _Receipt:
+        self._outlet.require_alive()
+        self._outlet.refresh(self._outgoings)
+        outputs = self._oversize.replaced(outputs)
+        receipt = _Receipt(self, outputs, self._outgoings.of_all(outputs), dict(next_offsets))
+        self._waiting.append(receipt)
+        self._fill()
+        return receipt
+
+    def step(self, now: float) -> None:
+        self._outlet.serve(0.0)
+        if self._why is not None and self._ending is None:
+            self._ending = "abort"
+        if self._ending == "abort":
+            self._try_abort()
+        elif self._inside and (self._ending == "commit" or self._is_due(now)):
+            self._try_commit()
+        self._fill()
+
+    def strike(self, partitions: Collection[TopicPartition]) -> None:
+        if not self._offsets_sent and _any_holds(self._inside, partitions):
+            self._abort("partitions in it are not ours any more")
+        elif _any_holds(self._waiting, partitions):
+            self._fail(self._waiting, "partitions in it are not ours any more")
+
+    def settle(self, deadline: float) -> None:
+        while (self._inside or self._waiting) and (now := time.monotonic()) < deadline:
+            if self._inside and self._ending is None:
+                self._ending = "commit"
+            self.step(now)
+            if self._outlet.holds_back or self._ending is not None:
+                self._outlet.serve(_NAP)
+
+    def close(self, deadline: float) -> None:
+        """Abort what is open; whatever could be committed is committed by now."""
+        try:
+            if self._began_at is not None:
+                self._producer.abort_transaction(max(0.1, deadline - time.monotonic()))
+        except (KafkaException, SystemError):
+            return  # the brokers abort it after transaction.timeout
+
+    # ---------------------------------------------------------------- used by receipts
+
+    def wait(self, receipt: _Receipt, deadline: float) -> None:
+        """Work until it is done or `deadline`."""
+        while not receipt.done() and (left := deadline - time.monotonic()) > 0:
+            self._outlet.serve(min(left, _NAP))
+            self.step(time.monotonic())
+
+    def note(self, error: KafkaError, receipt: _Receipt, value: bytes | None) -> None:
+        """Called inside client calls: only takes notes. One message that fails fails the transaction."""
+        if error.code() in _PURGED:
+            return  # by our own abort
+        self._outlet.note_failure(error)
+        self._why = self._why or f"{error.name()}: {error.str()}"
+        if error.code() == KafkaError.MSG_SIZE_TOO_LARGE:
+            self._oversize.refused(receipt.outputs_of(value))
+
+    # ---------------------------------------------------------------- the open transaction
+
+    def _start(self) -> None:
+        """Finish or abort what a former owner of our transactional id left open; blocks."""
+        deadline = time.monotonic() + _START
+        while True:
+            try:
+                return self._producer.init_transactions(self._call)
+            except KafkaException as error:
+                reason: KafkaError = error.args[0]
+                if reason.fatal() or not reason.retriable():
+                    raise Misconfigured([_refused(reason)]) from error
+                if time.monotonic() >= deadline:
+                    raise Fatal(f"The transaction coordinator does not answer ({reason.str()}).") from error
+
+    def _is_due(self, now: float) -> bool:
+        full = sum(len(receipt) for receipt in self._inside) >= self._policy.max_records
+        return full or (self._began_at is not None and now - self._began_at >= self._policy.max_time)
+
+    def _fill(self) -> None:
+        """Put waiting batches into the open transaction, or into a new one."""
+        while self._waiting and self._ending is None and self._why is None:
+            if self._began_at is None:
+                self._producer.begin_transaction()
+                self._began_at = time.monotonic()
+            receipt = self._waiting.popleft()
+            self._inside.append(receipt)
+            self._hand_over(receipt)
+
+    def _hand_over(self, receipt: _Receipt) -> None:
+        """A suspect travels alone, so that it is known whether the broker refuses it or its neighbours."""
+        for alone, messages in self._oversize.groups(receipt.outputs, receipt.messages):
+            if alone:
+                self._outlet.flush(self._call)
+            self._outlet.put(messages, receipt)
+            if alone:
+                self._outlet.flush(self._call)
+
+    def _try_commit(self) -> None:
+        """Send the offsets and commit. What times out is called again in a later step."""
+        self._ending = "commit"
+        if self._outlet.holds_back:
+            return
+        try:
+            if not self._offsets_sent:
+                self._producer.send_offsets_to_transaction(
+                    _positions(self._inside), self._group_metadata(), self._call
+                )
+                self._offsets_sent = True
+            self._producer.commit_transaction(self._call)
+        except KafkaException as error:
+            self._judge(error.args[0])
+            return
+        for receipt in self._inside:
+            receipt.end(None)
+        self._oversize.clear()
+        self._ended()
+
+    def _judge(self, error: KafkaError) -> None:
+        """A call of the open transaction failed: abort, the end, or the same call again later."""
+        if error.txn_requires_abort():
+            self._abort(f"{error.name()}: {error.str()}")
+        elif error.fatal() or not error.retriable():
+            raise Fatal(_broken(str(error)))
+
+    def _abort(self, why: str) -> None:
+        self._ending = "abort"
+        self._why = self._why or why
+        self._try_abort()
+
+    def _try_abort(self) -> None:
+        """What times out is called again in a later step."""
+        self._outlet.discard()
+        try:
+            self._producer.abort_transaction(self._call)
+        except KafkaException as error:
+            reason: KafkaError = error.args[0]
+            if reason.fatal() or not reason.retriable():
+                raise Fatal(_broken(str(reason))) from error
+            return
+        why = self._oversize.judged() or self._why or "aborted"
+        self._fail(self._inside, why)
+        self._fail(self._waiting, why)
+        self._ended()
+
+    def _fail(self, receipts: list[_Receipt] | deque[_Receipt], why: str) -> None:
+        for receipt in receipts:
+            receipt.end(Infrastructure(f"The transaction was aborted: {why}"))
+        receipts.clear()
+
+    def _ended(self) -> None:
+        self._inside = []
+        self._began_at = self._ending = self._why = None
+        self._offsets_sent = False
+
+
+class _Receipt:
+    """What became of a batch's transaction."""
+
+    def __init__(
+        self,
+        sink: TransactionalSink,
+        outputs: Sequence[Output],
+        messages: Sequence[Outgoing],
+        offsets: Mapping[TopicPartition, int],
+    ) -> None:
+        self.outputs = outputs
+        self.messages = messages
+        self._sink = sink
+        self._offsets = offsets
+        self._done = False
+        self._failure: Infrastructure | None = None
+
+    def __len__(self) -> int:
+        return len(self.outputs)
+
+    # ---------------------------------------------------------------- Receipt
+
+    def done(self) -> bool:
+        return self._done
+
+    def wait(self, deadline: float) -> bool:
+        self._sink.wait(self, deadline)
+        return self._done
+
+    def failure(self) -> Infrastructure | None:
+        return self._failure
+
+    def offsets(self) -> Mapping[TopicPartition, int]:
+        return self._offsets
+
+    def committed(self) -> bool:
+        return True
+
+    # ---------------------------------------------------------------- used by the sink
+
+    def end(self, failure: Infrastructure | None) -> None:
+        self._done, self._failure = True, failure
+
+    def outputs_of(self, value: bytes | None) -> list[Output]:
+        return [o for o, m in zip(self.outputs, self.messages, strict=True) if m.value == value]
+
+    # ---------------------------------------------------------------- delivery reports
+
+    def delivered(self, error: KafkaError | None, message: Message) -> None:
+        """Called by the client inside its other calls, so it only takes notes."""
+        if error is not None:
+            self._sink.note(error, self, message.value())
+
+    def refused(self, error: KafkaError, message: Outgoing) -> None:
+        """The client would not even queue it."""
+        self._sink.note(error, self, message.value)
+
+
+def transactional_id(settings: Settings) -> str:
+    """Unique among live processes, which is all that is needed where each transaction names the group's
+    generation (KIP-447). With static membership it is also the same after a restart, so the successor
+    ends a dead owner's transaction at once instead of after `transaction.timeout`."""
+    kafka = settings.kafka
+    slot = kafka.group_instance_id or f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}"
+    return f"{kafka.group_id}-{kafka.client_id}-{slot}"
+
+
+def _any_holds(receipts: Iterable[_Receipt], partitions: Collection[TopicPartition]) -> bool:
+    return any(tp in receipt.offsets() for receipt in receipts for tp in partitions)
+
+
+def _positions(receipts: Iterable[_Receipt]) -> list[KafkaPartition]:
+    """The last next offset of each partition."""
+    last: dict[TopicPartition, int] = {}
+    for receipt in receipts:
+        last.update(receipt.offsets())
+    return [KafkaPartition(*partition, offset) for partition, offset in last.items()]
+
+
+def _broken(why: str) -> str:
+    return (
+        f"The transactional producer is broken for good ({why}); its transaction was not committed. Usual "
+        "causes: another live process has the same transactional id (give every replica its own "
+        "kafka.group_instance_id), or a transaction outlasted transaction.timeout."
+    )
+
+
+def _refused(reason: KafkaError) -> str:
+    return (
+        f"processing.guarantee = 'exactly-once': the brokers refuse transactions ({reason.name()}: "
+        f"{reason.str()}); it needs WRITE and DESCRIBE on the transactional ids that begin with the group's "
+        "name, and transaction.timeout below the brokers' transaction.max.timeout.ms"
+    )
