@@ -11,11 +11,9 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from tests.kafka.history import Action, Happening, History, Sample, Sent, Written, count_between
+from tests.kafka.history import Action, Happening, History, Place, Sample, Sent, Written, count_between
 
 _SHOWN = 5
-
-Place = tuple[str, int]
 
 
 class Violation(NamedTuple):

@@ -7,11 +7,13 @@ by one. `ExternalCluster` stands in when KAFKA_BOOTSTRAP_SERVERS names brokers t
 
 from __future__ import annotations
 
+import random
 import shutil
 import signal
 import socket
 import subprocess
 import tempfile
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 from uuid import uuid4
@@ -45,7 +47,6 @@ _PROPERTIES = {
     "broker.session.timeout.ms": "5000",  # a killed broker may register again only after this
     "broker.heartbeat.interval.ms": "1000",
     "log.segment.delete.delay.ms": "1000",
-    "controlled.shutdown.enable": "false",  # a lone broker has nobody to hand its partitions to
 }
 
 
@@ -59,12 +60,19 @@ class Node(NamedTuple):
 
 
 class Cluster:
-    """`size` brokers on free loopback ports; nothing runs until start()."""
+    """`size` brokers on free loopback ports; nothing runs until start(). `more`: further properties of a
+    broker, which count above ours."""
 
     owned = True
 
-    def __init__(self, jars: Path = JARS, size: int = 1) -> None:
-        self._jars = jars
+    def __init__(
+        self,
+        jars: Path = JARS,
+        size: int = 1,
+        heap: str = "512m",
+        more: Callable[[Node], Mapping[str, str]] = lambda node: {},
+    ) -> None:
+        self._jars, self._heap, self._more = jars, heap, more
         self._root = Path(tempfile.mkdtemp(prefix="test-kafka-"))
         ports = free_ports(2 * size)
         self.nodes = tuple(
@@ -98,11 +106,24 @@ class Cluster:
         """SIGTERM and wait."""
         self._end(signal.SIGTERM, numbers)
 
-    def wait_ready(self, timeout: float = 120.0) -> None:
-        """Block until every broker that was started is in the metadata."""
+    def ask_to_stop(self, number: int) -> None:
+        """SIGTERM; has_ended() tells when it is done."""
+        self._running[number].terminate()
+
+    def has_ended(self, number: int) -> bool:
+        """It does not run (any more)."""
+        if number in self._running and self._running[number].poll() is not None:
+            del self._running[number]
+        return number not in self._running
+
+    def ready(self) -> bool:
+        """Every broker that was started is in the metadata, and groups are coordinated. Blocks for some
+        seconds while no broker answers."""
         admin = AdminClient({"bootstrap.servers": self.bootstrap, "log_level": 0})
-        want = len(self._running)
-        eventually("brokers ready", lambda: _broker_count(admin) >= want and _coordinates(admin), timeout)
+        return _broker_count(admin) >= len(self._running) and _coordinates(admin)
+
+    def wait_ready(self, timeout: float = 120.0) -> None:
+        eventually("brokers ready", self.ready, timeout)
 
     def log(self) -> str:
         """The end of each broker's log, for a failing test's message."""
@@ -126,8 +147,8 @@ class Cluster:
         return [
             *dying_with_parent(),
             "java",
-            "-Xms256m",
-            "-Xmx512m",
+            "-Xms128m",
+            f"-Xmx{self._heap}",
             "-XX:+UseSerialGC",
             "-XX:TieredStopAtLevel=1",
             f"-Dlog4j2.configurationFile={node.home / 'log4j2.yaml'}",
@@ -137,7 +158,12 @@ class Cluster:
 
     def _format(self, node: Node, identity: str) -> None:
         node.home.mkdir()
-        properties = {**_PROPERTIES, **self._addresses(node), **_replication(len(self.nodes))}
+        properties = {
+            **_PROPERTIES,
+            **self._addresses(node),
+            **_replication(len(self.nodes)),
+            **self._more(node),
+        }
         text = "".join(f"{key}={value}\n" for key, value in properties.items())
         (node.home / "server.properties").write_text(text)
         (node.home / "log4j2.yaml").write_text(_LOGGING)
@@ -181,15 +207,27 @@ def dying_with_parent() -> list[str]:
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports free now; all are held until all are known, so that none comes twice."""
-    sockets = [socket.socket() for _ in range(count)]
+    """Ports free now, and none that the system gives to outgoing connections: a server that is started
+    again finds its port free."""
+    sockets: list[socket.socket] = []
     try:
-        for held in sockets:
-            held.bind(("127.0.0.1", 0))
+        while len(sockets) < count:
+            sockets += _bound(random.randrange(10_000, 32_000))
         return [int(held.getsockname()[1]) for held in sockets]
     finally:
         for held in sockets:
             held.close()
+
+
+def _bound(port: int) -> list[socket.socket]:
+    """A socket that holds this port; none where somebody else does."""
+    held = socket.socket()
+    try:
+        held.bind(("127.0.0.1", port))
+    except OSError:
+        held.close()
+        return []
+    return [held]
 
 
 def _replication(size: int) -> dict[str, str]:
@@ -200,6 +238,7 @@ def _replication(size: int) -> dict[str, str]:
         "offsets.topic.replication.factor": copies,
         "transaction.state.log.replication.factor": copies,
         "transaction.state.log.min.isr": in_sync,
+        "controlled.shutdown.enable": str(size > 1).lower(),  # a lone broker has nobody to hand over to
     }
 
 

@@ -9,10 +9,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
-from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaException, Message, Producer, TopicPartition
+from confluent_kafka import (
+    OFFSET_BEGINNING,
+    Consumer,
+    KafkaError,
+    KafkaException,
+    Message,
+    Producer,
+    TopicPartition,
+)
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
-from tests.kafka.history import Headers, Sample, Sent, Written
+from tests.kafka.history import Headers, Place, Sample, Sent, Written
 from tests.kafka.waiting import eventually
 
 _QUIET = {"log_level": 0, "allow.auto.create.topics": False}
@@ -28,22 +36,32 @@ class Item(NamedTuple):
 
 
 class Feeder(threading.Thread):
-    """Sends `items` at `rate` a second (None: at full speed); `sent` holds what the broker acknowledged."""
+    """Sends `items` at `rate` a second (None: at full speed), `burst` of them at a time; `sent` holds what
+    the broker acknowledged."""
 
-    def __init__(self, bootstrap: str, topic: str, items: Sequence[Item], rate: float | None = None) -> None:
+    def __init__(
+        self, bootstrap: str, topic: str, items: Sequence[Item], rate: float | None = None, burst: int = 1
+    ) -> None:
         super().__init__(name="feeder", daemon=True)
         self._producer = Producer(
-            {"bootstrap.servers": bootstrap, "enable.idempotence": True, "linger.ms": 5, "log_level": 0}
+            {
+                "bootstrap.servers": bootstrap,
+                "enable.idempotence": True,
+                "linger.ms": 5,
+                "topic.metadata.refresh.interval.ms": 2_000,
+                "log_level": 0,
+            }
         )
-        self._topic, self._items, self._rate = topic, items, rate
+        self._topic, self._items, self._rate, self._burst = topic, items, rate, burst
         self.sent: list[Sent] = []
         self.failed: list[str] = []
 
     def run(self) -> None:
         begin = time.monotonic()
         for number, item in enumerate(self._items):
-            while self._rate and number >= (time.monotonic() - begin) * self._rate:
-                self._producer.poll(0.01)
+            due_at = begin + number / self._rate if self._rate and number % self._burst == 0 else begin
+            while (left := due_at - time.monotonic()) > 0:
+                self._producer.poll(min(left, 0.1))
             self._send(item)
         self._producer.flush(60)
 
@@ -76,16 +94,18 @@ class Feeder(threading.Thread):
 
 
 class Reader(threading.Thread):
-    """Subscribes to topics from their beginning, as a user would, and keeps what comes."""
+    """Subscribes to topics from their beginning, as a user would, and keeps what comes. UNCOMMITTED: also
+    what transactions wrote that were aborted."""
 
-    def __init__(self, bootstrap: str, topics: Mapping[str, int]) -> None:
+    def __init__(self, bootstrap: str, topics: Mapping[str, int], isolation: str = COMMITTED) -> None:
         super().__init__(name="reader", daemon=True)
-        self._consumer = _lone_consumer(bootstrap, "reader")
+        self._consumer = _lone_consumer(bootstrap, "reader", isolation)
         self._partitions = [
             TopicPartition(t, p, OFFSET_BEGINNING) for t, n in topics.items() for p in range(n)
         ]
         self._consumer.assign(self._partitions)
         self._stopping = threading.Event()
+        self._seen_end: dict[Place, int] = {}
         self.messages: list[Message] = []
 
     def run(self) -> None:
@@ -93,11 +113,14 @@ class Reader(threading.Thread):
             self._take(0.2)
 
     def finish(self, timeout: float = 60.0) -> list[Message]:
-        """Read on to the ends as they are now; returns everything."""
+        """Read on to the ends as they are now; returns everything. A transaction that is still open holds a
+        reader of committed records up until the brokers abort it."""
         self._stopping.set()
         self.join()
         ends = {
-            tp: self._consumer.get_watermark_offsets(TopicPartition(tp.topic, tp.partition), timeout=10)[1]
+            (tp.topic, tp.partition): self._consumer.get_watermark_offsets(
+                TopicPartition(tp.topic, tp.partition), timeout=10
+            )[1]
             for tp in self._partitions
         }
         eventually("reader at the end", lambda: self._take(0.2) or self._reached(ends), timeout, every=0)
@@ -105,11 +128,17 @@ class Reader(threading.Thread):
         return self.messages
 
     def _take(self, timeout: float) -> None:
-        self.messages += [m for m in self._consumer.consume(5_000, timeout) if m.error() is None]
+        for message in self._consumer.consume(5_000, timeout):
+            error = message.error()
+            if error is None:
+                self.messages.append(message)
+            elif error.code() == KafkaError._PARTITION_EOF:
+                topic, partition, offset = _place(message)
+                self._seen_end[topic, partition] = offset
 
-    def _reached(self, ends: Mapping[TopicPartition, int]) -> bool:
-        positions = self._consumer.position(list(ends))
-        return all(max(p.offset, 0) >= end for p, end in zip(positions, ends.values(), strict=True))
+    def _reached(self, ends: Mapping[Place, int]) -> bool:
+        """The client tells an end behind the markers of transactions, where no record is."""
+        return all(self._seen_end.get(place, -1) >= end for place, end in ends.items())
 
 
 class Sampler(threading.Thread):
@@ -162,11 +191,18 @@ class Sampler(threading.Thread):
         return self.samples
 
 
+class _Model(msgspec.Struct):
+    name: str
+    version: str
+
+
 class _Result(msgspec.Struct):
     """What a checker needs of a result."""
 
+    schema_version: int
     id: str
     outcome: str
+    model: _Model
     score: float | None = None
 
 
@@ -178,7 +214,8 @@ def read_outputs(messages: Iterable[Message], dead_topic: str) -> list[Written]:
 def _result(message: Message) -> Written:
     result = msgspec.json.decode(message.value() or b"", type=_Result)
     _, partition, offset = result.id.rsplit("|", 2)
-    return Written(*_place(message), (int(partition), int(offset)), result.id, result.outcome, result.score)
+    source, model = (int(partition), int(offset)), result.model.version
+    return Written(*_place(message), source, result.id, result.outcome, result.score, model=model)
 
 
 def _dead_letter(message: Message) -> Written:
@@ -210,7 +247,7 @@ def _bytes(value: Any) -> bytes | None:
     return value.encode() if isinstance(value, str) else value
 
 
-def _lone_consumer(bootstrap: str, group: str) -> Consumer:
+def _lone_consumer(bootstrap: str, group: str, isolation: str = UNCOMMITTED) -> Consumer:
     """A consumer that never joins its group."""
     return Consumer(
         {
@@ -218,7 +255,8 @@ def _lone_consumer(bootstrap: str, group: str) -> Consumer:
             "group.id": group,
             "enable.auto.commit": False,
             "enable.auto.offset.store": False,
-            "isolation.level": "read_uncommitted",
+            "isolation.level": isolation,
+            "enable.partition.eof": True,
             **_QUIET,
         }
     )

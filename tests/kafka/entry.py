@@ -11,6 +11,7 @@ import functools
 import os
 import signal
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -19,6 +20,7 @@ from consumer import app, cli_run
 from consumer.cli import cli
 from consumer.ops.fan_out import FanOut
 from consumer.pipeline import Ports
+from consumer.ports import Scorer
 from consumer.settings import Settings
 from tests.kafka.eventlog import EventLog
 from tests.kafka.failpoint import Failpoint
@@ -27,13 +29,23 @@ from tests.kafka.wrapped import LoggedObserver, LoggedSource, WatchedScorer, Wat
 
 
 def main() -> None:
+    log = EventLog(Path(variable("EVENT_LOG")))
+    armed_by = variable("ARMED_BY")
+    failpoint = Failpoint(variable("FAILPOINT"), Path(armed_by) if armed_by else None, log)
+    run_command(log, failpoint, _load)
+
+
+def run_command(log: EventLog, failpoint: Failpoint, load: Callable[[Settings], Scorer]) -> None:
+    """The command, with its ports wrapped and with this scorer."""
     faulthandler.register(signal.SIGUSR1)  # a test that waits in vain asks where the process stands
-    log = EventLog(Path(_variable("EVENT_LOG")))
-    armed_by = _variable("ARMED_BY")
-    failpoint = Failpoint(_variable("FAILPOINT"), Path(armed_by) if armed_by else None, log)
     app.Service = functools.partial(app.Service, wrap=functools.partial(_wrap, log, failpoint))  # type: ignore[misc]
-    cli_run._load = _load  # type: ignore[assignment]
+    cli_run._load = load
     cli(prog_name="consumer")
+
+
+def variable(name: str) -> str:
+    """A variable for the tests' own use."""
+    return os.environ.get(f"CONSUMER_TEST_{name}", "")
 
 
 def _wrap(log: EventLog, failpoint: Failpoint, ports: Ports) -> Ports:
@@ -47,12 +59,8 @@ def _wrap(log: EventLog, failpoint: Failpoint, ports: Ports) -> Ports:
 
 
 def _load(settings: Settings) -> TextScorer:
-    time.sleep(float(_variable("LOAD_SECONDS") or 0))
-    return TextScorer(float(_variable("SCORE_SECONDS") or 0))
-
-
-def _variable(name: str) -> str:
-    return os.environ.get(f"CONSUMER_TEST_{name}", "")
+    time.sleep(float(variable("LOAD_SECONDS") or 0))
+    return TextScorer(float(variable("SCORE_SECONDS") or 0))
 
 
 if __name__ == "__main__":

@@ -22,6 +22,7 @@ class Boundary(StrEnum):
     AFTER_SCORE = "after_score"
     AFTER_PRODUCE = "after_produce"
     AFTER_ACKS = "after_acks"
+    IN_TRANSACTION = "in_transaction"  # results are produced, their offsets are not in it yet
     BEFORE_COMMIT = "before_commit"
 
 
@@ -34,12 +35,16 @@ class Failpoint:
     """
 
     def __init__(self, spec: str, armed_by: Path | None, log: EventLog) -> None:
+        self._armed_by, self._log = armed_by, log
+        self.in_flight = 0
+        self.set(spec)
+
+    def set(self, spec: str) -> None:
+        """From now on this one."""
         boundary, _, numbers = spec.partition(":")
         countdown, _, least = numbers.partition(":")
         self._boundary = Boundary(boundary) if boundary else None
         self._countdown, self._least = int(countdown or 1), int(least or 0)
-        self._armed_by, self._log = armed_by, log
-        self.in_flight = 0
 
     def passed(self, boundary: Boundary, delay: float = 0.0) -> None:
         if boundary is not self._boundary or (self._armed_by and not self._armed_by.exists()):

@@ -13,6 +13,9 @@ from typing import NamedTuple
 
 Headers = tuple[tuple[str, bytes | None], ...]
 
+Place = tuple[str, int]
+"""A topic and the number of a partition."""
+
 
 class Sent(NamedTuple):
     """An input record that the broker acknowledged, and what has to become of it.
@@ -32,7 +35,8 @@ class Written(NamedTuple):
     """An output record as its subscriber read it: a result or a dead letter.
 
     `outcome` is that of a result or the reason of a dead letter; `claimed` the id that it carries.
-    `key`, `value` and `headers` (the input's part of them) are kept for dead letters only.
+    `key`, `value` and `headers` (the input's part of them) are kept for dead letters only, `model` (its
+    version) for results only.
     """
 
     topic: str
@@ -45,6 +49,7 @@ class Written(NamedTuple):
     key: bytes | None = None
     value: bytes | None = None
     headers: Headers = ()
+    model: str = ""
 
 
 class Sample(NamedTuple):

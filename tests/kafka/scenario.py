@@ -32,11 +32,12 @@ _SETTINGS = {
 
 
 class Scenario:
-    """Topics exist and the reader reads as soon as this is made; settings may be changed until a replica
-    starts."""
+    """Topics, a group, its replicas, and what watches them. Settings may be changed until a replica starts.
+    `through`: the brokers' addresses for replicas, where they differ from those for the rest."""
 
-    def __init__(self, bootstrap: str, topics: Topics, home: Path) -> None:
+    def __init__(self, bootstrap: str, topics: Topics, home: Path, through: str | None = None) -> None:
         self._bootstrap, self._topics, self._home = bootstrap, topics, home
+        self._through = through or bootstrap
         self._run = uuid4().hex[:8]
         self._partitions = {"input": 6, "results": 4, "dead": 2}
         self._replicas: list[Replica] = []
@@ -75,7 +76,7 @@ class Scenario:
             "output.topic": self.name("results"),
             "dead_letter.topic": self.name("dead"),
         }
-        deployment = Deployment(self._home, self._bootstrap, self.group, topics, self._settings)
+        deployment = Deployment(self._home, self._through, self.group, topics, self._settings)
         replica = deployment.start(name, *arguments, **options)
         self._replicas.append(replica)
         return replica
