@@ -23,6 +23,8 @@ from confluent_kafka.admin import AdminClient, OffsetSpec
 from tests.kafka.history import Headers, Place, Sample, Sent, Written
 from tests.kafka.waiting import eventually
 
+COMMITTED, UNCOMMITTED = "read_committed", "read_uncommitted"
+
 _QUIET = {"log_level": 0, "allow.auto.create.topics": False}
 
 
