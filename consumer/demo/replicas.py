@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -29,15 +30,16 @@ class _LogLine(msgspec.Struct, frozen=True):
 
 
 class Replica:
-    """One running `consumer run`; what it logs goes to `log`."""
+    """One running `consumer run`; what it logs goes to `log`, its metrics are at `port` of loopback."""
 
-    def __init__(self, number: int, variables: Mapping[str, str], folder: Path) -> None:
+    def __init__(self, number: int, port: int, variables: Mapping[str, str], folder: Path) -> None:
         self.number: Final = number
+        self.port: Final = port
         self.log: Final = folder / f"replica-{number}.log"
         with self.log.open("wb") as sink:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "consumer", "run"],
-                env=_environment(variables),
+                env=_environment({**variables, "CONSUMER_METRICS_PORT": str(port)}),
                 stdin=subprocess.DEVNULL,
                 stdout=sink,
                 stderr=sink,
@@ -75,11 +77,26 @@ def replicas(count: int, variables: Mapping[str, str], folder: Path) -> Iterator
     """`count` replicas for as long as the block lasts; none is left behind, whatever happens in it."""
     started: list[Replica] = []
     try:
-        for number in range(1, count + 1):
-            started.append(Replica(number, variables, folder))  # noqa: PERF401 - kept when the next fails
+        for number, port in enumerate(free_ports(count), 1):
+            started.append(Replica(number, port, variables, folder))  # kept when the next fails
         yield started
     finally:
         stop(started)
+
+
+def free_ports(count: int) -> list[int]:
+    """Different ports of loopback for servers that start soon. The system gives them to nobody who asks
+    for any port meanwhile: each is left with the rest of a connection, which keeps it taken for a minute
+    for all but a server that names it."""
+    return [_port_with_rest() for _ in range(count)]
+
+
+def _port_with_rest() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = server.getsockname()
+        with socket.create_connection(address):
+            server.accept()[0].close()  # it is the side that closes first that has to wait
+    return int(address[1])
 
 
 def stop(started: Sequence[Replica]) -> list[int]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from rich.text import Text
+
 from consumer.demo.account import Account
 from consumer.demo.baselines import SCORED_KINDS, Measure, judged_by
 from consumer.demo.evaluation import (
@@ -21,7 +23,8 @@ from consumer.demo.outputs import Result
 from consumer.demo.screen import Screen, printable
 from consumer.evaluation import FalseAlarms
 
-_WIDTH: Final = 150  # characters of a message that are shown
+_WIDTH: Final = 180  # characters of an anomaly's line
+_LEVEL: Final = 8  # of which so many are the level's
 
 
 def show_top(screen: Screen, top: Sequence[Result], notes: Mapping[str, str], flagged: int) -> None:
@@ -30,12 +33,17 @@ def show_top(screen: Screen, top: Sequence[Result], notes: Mapping[str, str], fl
         f"Top anomalies ({flagged:,} different texts were flagged; the words that surprised stand out)"
     )
     for result in top:
-        spans = sorted((token.start, token.end) for token in result.tokens)
-        line = screen.marked(result.message, spans, _WIDTH)
-        note = notes.get(result.id, "")
-        head = f"  {result.score:5.2f}  {note:<12} {printable(result.level or ''):<8} "
-        line = type(line)(head) + line
-        screen.say(line)
+        screen.say(anomaly_line(screen, result, _WIDTH, f"{notes.get(result.id, ''):<12} "))
+
+
+def anomaly_line(screen: Screen, result: Result, width: int, note: str = "") -> Text:
+    """Score, note, level and message in one safe line that takes the room of `width` letters at most."""
+    level = printable(result.level or "")[:_LEVEL]
+    head = f"  {result.score:5.2f}  {note}{level:<{_LEVEL}} "
+    spans = sorted((token.start, token.end) for token in result.tokens)
+    line = Text(head).append_text(screen.marked(result.message, spans, width - len(head)))
+    line.truncate(width, overflow="ellipsis")
+    return line
 
 
 def show_kinds(screen: Screen, judged: Sequence[Judged]) -> None:

@@ -1,4 +1,4 @@
-"""Where the demonstration writes: colours and bars on a terminal, plain lines elsewhere."""
+"""Where the demonstration writes: colours, bars and tables in place on a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final
 
-from rich.console import Console
+from rich.console import Console, RenderableType
+from rich.live import Live
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
@@ -19,6 +20,7 @@ _UNPRINTABLE: Final = re.compile(
 _MARKED: Final = "bold red"
 
 Update = Callable[[int], None]
+Draw = Callable[[RenderableType], None]
 
 
 class Screen:
@@ -26,6 +28,18 @@ class Screen:
 
     def __init__(self, console: Console) -> None:
         self._console = console
+
+    @property
+    def width(self) -> int:
+        """Characters in a line, now."""
+        return self._console.width
+
+    def redraws(self, width: int = 1, height: int = 1) -> bool:
+        """Whether something of that size can be shown and changed in place. A forced terminal
+        (FORCE_COLOR) may have colours, but what was written to it stays."""
+        console = self._console
+        able = console.is_terminal and console.is_interactive and console.file.isatty()
+        return able and console.width >= width and console.height >= height
 
     def say(self, line: str | Text = "", style: str = "") -> None:
         text = line if isinstance(line, Text) else Text(line, style)
@@ -37,7 +51,8 @@ class Screen:
 
     def marked(self, message: str, spans: Sequence[tuple[int, int]], width: int) -> Text:
         """The message in one safe line of at most `width` characters, the spans (ascending) set off:
-        in colour on a terminal, between » and « elsewhere. A long message begins near the first span."""
+        in colour where there are colours, between » and « elsewhere. A long message begins near the first
+        span."""
         end = max(0, spans[0][0] - width // 3) if spans and len(message) > width else 0
         text = Text("…" if end else "")
         for start, stop in spans:
@@ -45,7 +60,7 @@ class Screen:
                 continue
             text.append(printable(message[end:start]))
             word = printable(message[start:stop])
-            text.append(word if self._console.is_terminal else f"»{word}«", _MARKED)
+            text.append(word if self._coloured() else f"»{word}«", _MARKED)
             end = stop
         text.append(printable(message[end:]))
         text.truncate(width, overflow="ellipsis")
@@ -54,13 +69,23 @@ class Screen:
     @contextmanager
     def bar(self, what: str, total: int) -> Iterator[Update]:
         """Shows `done` of `total` whenever the yielded function is called with it."""
-        if not self._console.is_terminal:
+        if not self.redraws():
             yield self._lines(what, total)
             return
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
         with Progress(*columns, console=self._console) as progress:
             task = progress.add_task(what, total=total)
             yield lambda done: progress.update(task, completed=done)
+
+    @contextmanager
+    def live(self) -> Iterator[Draw]:
+        """Shows in one place what the yielded function was called with last; it stays there afterwards.
+        The cursor is hidden for as long as the block lasts, however it ends. Only where `redraws`."""
+        with Live(console=self._console, auto_refresh=False) as live:
+            yield lambda frame: live.update(frame, refresh=True)
+
+    def _coloured(self) -> bool:
+        return self._console.color_system is not None and not self._console.no_color
 
     def _lines(self, what: str, total: int) -> Update:
         told, at = -1, 0.0

@@ -14,9 +14,10 @@ from confluent_kafka import KafkaError, Message, Producer
 
 from consumer.demo.budget import MAX_MESSAGE_CHARS, PARTITIONS, Sent
 from consumer.demo.cluster import InProcessCluster
+from consumer.demo.live import Show, passage
 from consumer.demo.outputs import Output
 from consumer.demo.replicas import Replica, replicas, require_alive, stop
-from consumer.demo.screen import Screen, Update
+from consumer.demo.screen import Screen
 from consumer.demo.subscriber import Subscriber, committed_to_end, drain
 from consumer.errors import ConsumerError
 
@@ -90,7 +91,7 @@ def _variables(bootstrap: str, asked: Asked) -> dict[str, str]:
         "CONSUMER_DEAD_LETTER_TOPIC": DEAD_LETTERS,
         "CONSUMER_SCORING_MODEL": asked.model,
         "CONSUMER_SCORING_THREADS": str(asked.threads),
-        "CONSUMER_METRICS_PORT": "0",
+        "CONSUMER_METRICS_HOST": "127.0.0.1",
         "CONSUMER_LOG_FORMAT": "json",
     }
 
@@ -150,26 +151,30 @@ class _Run:
 
     def done(self, sender: _Sender, screen: Screen) -> Passed:
         records = self._asked.records
-        began = time.monotonic()
-        with screen.bar("scored and read by the subscriber", len(records)) as update:
+        with passage(screen, [replica.port for replica in self._replicas], len(records)) as show:
+            began = time.monotonic()
             for index, record in enumerate(records):
                 sender.send(index, record)
                 if index % _SLICE == 0:
-                    self._take(self._subscriber.read(0.0))
-                    update(len(self._outputs))
+                    self._read(0.0, show)
             sender.flush()
-            self._until_complete(set(sender.ids.values()), update)
-        seconds = time.monotonic() - began
-        committed = self._until_committed()
-        screen.say("SIGTERM to the replicas; then the topics are read to their end")
-        codes = stop(self._replicas)
-        for replica in (r for r, code in zip(self._replicas, codes, strict=True) if code):
-            screen.say(replica.tail(), "yellow")
+            self._until_complete(set(sender.ids.values()), show)
+            seconds = time.monotonic() - began
+            committed = self._until_committed(show)
+        codes = self._stopped(screen)
         self._take(drain(self._subscriber, _DRAIN_SECONDS))
         ids = [sender.ids[index] for index in range(len(records))]
         return Passed(ids, self._outputs, _forgotten(self._subscriber), seconds, codes, committed)
 
-    def _until_committed(self) -> bool:
+    def _until_complete(self, wanted: set[str], show: Show) -> None:
+        """Read until every id wanted was seen, or nothing came for a while: that is for the report."""
+        last = time.monotonic()
+        while wanted - self._outputs.keys() and time.monotonic() - last < _IDLE_SECONDS:
+            require_alive(self._replicas)
+            if self._read(0.3, show):
+                last = time.monotonic()
+
+    def _until_committed(self, show: Show) -> bool:
         """Commits follow within `commit.interval`. Stopping before that would leave the last one to the
         moment in which all replicas leave, when these brokers refuse commits that real ones accept."""
         deadline = time.monotonic() + _COMMIT_SECONDS
@@ -177,22 +182,27 @@ class _Run:
             if time.monotonic() > deadline:
                 return False
             require_alive(self._replicas)
-            self._take(self._subscriber.read(0.3))
+            self._read(0.3, show)
         return True
+
+    def _read(self, timeout: float, show: Show) -> bool:
+        """Whether anything arrived within `timeout` seconds."""
+        found = self._subscriber.read(timeout)
+        self._take(found)
+        show(found, len(self._outputs))
+        return bool(found)
 
     def _take(self, found: Sequence[Output]) -> None:
         for output in found:
             self._outputs.setdefault(output.id, []).append(output)
 
-    def _until_complete(self, wanted: set[str], update: Update) -> None:
-        """Read until every id wanted was seen, or nothing came for a while: that is for the report."""
-        last = time.monotonic()
-        while wanted - self._outputs.keys() and time.monotonic() - last < _IDLE_SECONDS:
-            require_alive(self._replicas)
-            if found := self._subscriber.read(0.3):
-                self._take(found)
-                last = time.monotonic()
-            update(len(self._outputs))
+    def _stopped(self, screen: Screen) -> list[int]:
+        """The replicas' exit codes; those that ended badly have a last word."""
+        screen.say("SIGTERM to the replicas; then the topics are read to their end")
+        codes = stop(self._replicas)
+        for replica in (r for r, code in zip(self._replicas, codes, strict=True) if code):
+            screen.say(replica.tail(), "yellow")
+        return codes
 
 
 def _forgotten(subscriber: Subscriber) -> list[str]:

@@ -37,7 +37,7 @@ VENDORS = {
     "safetensors": {"scoring"},
     "confluent_kafka": {"kafka", "demo", "cli"},  # `consumer version` names the client's version
     "redis": {"stores"},
-    "prometheus_client": {"ops"},
+    "prometheus_client": {"ops", "demo"},  # the demonstration reads what replicas tell, as anybody can
 }
 
 
