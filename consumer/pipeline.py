@@ -285,8 +285,8 @@ class Pipeline:
         while self._flights:
             now = self._clock.now()
             self._sink.step(now)
-            self._send(now)
             self._retire(now)
+            self._send(now)
             if now >= deadline:
                 break
             if self._flights.unsent:

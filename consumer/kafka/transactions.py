@@ -25,14 +25,15 @@ from consumer.settings import Settings
 _CALL = 5.0  # longest time that one transactional call may block the loop; it is called again then
 _START = 60.0
 _NAP = 0.01
+_NOT_OURS = "partitions in it are not ours any more"
 _PURGED = frozenset((KafkaError._PURGE_QUEUE, KafkaError._PURGE_INFLIGHT))
 
 
 class TransactionalSink:
     """The exactly-once Sink. Micro-batches share a transaction, bounded by `transaction.*`.
 
-    A receipt is done when its transaction was committed, or failed when it was aborted; all batches that
-    wait behind an aborted transaction fail with it, so the loop repeats them in order. Every method
+    A receipt is done when its transaction was committed, or failed when it was aborted. Never does one
+    succeed behind one that failed: what waits behind fails, too, so the loop repeats all in order. Every method
     belongs to the loop's thread. `step`, `strike`, `settle` and `close` block for a call to the
     coordinator. A producer that was fenced raises Fatal.
     """
@@ -58,6 +59,7 @@ class TransactionalSink:
         self._began_at: float | None = None
         self._ending: Literal["commit", "abort"] | None = None
         self._offsets_sent = False
+        self._outdated = False  # what waits has to fail, once it is known what became of the open one
         self._why: str | None = None  # the open transaction cannot be committed
         self._start()
 
@@ -84,9 +86,9 @@ class TransactionalSink:
 
     def strike(self, partitions: Collection[TopicPartition]) -> None:
         if not self._offsets_sent and _any_holds(self._inside, partitions):
-            self._abort("partitions in it are not ours any more")
+            self._abort(_NOT_OURS)
         elif _any_holds(self._waiting, partitions):
-            self._fail(self._waiting, "partitions in it are not ours any more")
+            self._outdated = True
 
     def settle(self, deadline: float) -> None:
         while (self._inside or self._waiting) and (now := time.monotonic()) < deadline:
@@ -177,6 +179,8 @@ class TransactionalSink:
         for receipt in self._inside:
             receipt.end(None)
         self._oversize.clear()
+        if self._outdated:
+            self._fail(self._waiting, _NOT_OURS)
         self._ended()
 
     def _judge(self, error: KafkaError) -> None:
@@ -214,7 +218,7 @@ class TransactionalSink:
     def _ended(self) -> None:
         self._inside = []
         self._began_at = self._ending = self._why = None
-        self._offsets_sent = False
+        self._offsets_sent = self._outdated = False
 
 
 class _Receipt:

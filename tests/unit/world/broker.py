@@ -64,6 +64,7 @@ class Broker:
         self.written: list[Written] = []
         self.acknowledged: dict[TopicPartition, set[int]] = defaultdict(set)
         self.first_committed: dict[TopicPartition, int] = {}
+        self.pending: set[TopicPartition] = set()  # a transaction that is being committed holds offsets
 
     # ---------------------------------------------------------------- input
 

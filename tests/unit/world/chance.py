@@ -12,20 +12,23 @@ from consumer.settings import (
     Delivery,
     Kafka,
     PipelineSection,
+    Processing,
     Scoring,
     Settings,
     Shutdown,
+    Transaction,
 )
 
 from .device import NEVER
 from .sink import SendFate
 from .source import CommitFate
+from .transactions import CommitCallFate
 
 _VALUES = (b"a", b"b", None, b"", b"undecodable", b"oversize" + b"x" * 30, b"poison", b"a longer text")
 _WEIGHTS = (30, 20, 2, 2, 3, 3, 3, 10)
 
 
-def some_settings(rng: random.Random) -> Settings:
+def some_settings(rng: random.Random, *, exactly_once: bool) -> Settings:
     idle_wait = rng.choice((0.001, 0.01, 0.05))
     return Settings(
         kafka=Kafka(max_poll_interval=12.0),
@@ -36,6 +39,10 @@ def some_settings(rng: random.Random) -> Settings:
             idle_wait=idle_wait,
         ),
         pipeline=PipelineSection(depth=rng.randint(1, 4)),
+        processing=Processing(guarantee="exactly-once" if exactly_once else "at-least-once"),
+        transaction=Transaction(
+            max_time=rng.choice((0.005, 0.05, 0.3)), max_records=rng.choice((1, 5, 40)), timeout=10.0
+        ),
         commit=Commit(interval=rng.choice((0.02, 0.2, 1.0)), max_uncommitted=rng.choice((1, 3, 8, 30))),
         delivery=Delivery(revoke_budget=rng.choice((0.3, 1.5))),
         shutdown=Shutdown(drain_timeout=rng.choice((0.3, 1.5))),
@@ -78,6 +85,15 @@ class Chance:
         if rng.random() < self.trouble:
             return SendFate(appends, answers, rng.choice((0.0, 0.3, 1.0)), rng.choice((0.0, 0.3)))
         return SendFate(appends, answers)
+
+    def commit_call_fate(self) -> CommitCallFate:
+        rng = self.rng
+        if self.calm:
+            return CommitCallFate()
+        seconds = rng.choice((0.0, 0.01, 0.1))
+        if self.brokers_down or rng.random() < self.trouble:
+            return CommitCallFate(seconds, rng.random() < 0.6, rng.choice((0.0, 0.05, 0.5, 3.0)))
+        return CommitCallFate(seconds)
 
     def commit_fate(self) -> CommitFate:
         rng = self.rng

@@ -14,6 +14,7 @@ from .device import NEVER
 from .journal import Violation
 from .scene import Scene
 from .source import Rebalance
+from .transactions import FakeTransactions
 
 _CALM_LIMIT = 400.0  # seconds within which everything has to be done once the faults stop
 
@@ -25,9 +26,11 @@ class Crash(BaseException):
 class History:
     """One seed: lives full of faults, then calm, then the verdict. `run()` raises Violation."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, *, exactly_once: bool = False) -> None:
         self.rng = rng = random.Random(seed)
-        self.scene = Scene(some_settings(rng), policy=rng.choice(("earliest", "latest")))
+        self.scene = Scene(
+            some_settings(rng, exactly_once=exactly_once), policy=rng.choice(("earliest", "latest"))
+        )
         self.broker, self.clock, self.journal = self.scene.broker, self.scene.clock, self.scene.journal
         self.partitions = [TopicPartition("in", n) for n in range(rng.randint(1, 4))]
         for tp in self.partitions:
@@ -108,7 +111,11 @@ class History:
         source.end_is_told = lambda: self.calm or rng.random() < 0.6
         source.elsewhere = self._elsewhere
         source.commit_fate, source.commit_now_fate = self.chance.commit_fate, self.chance.commit_now_fate
-        sink.rng, sink.fate = rng, self.chance.send_fate
+        sink.rng = rng
+        if isinstance(sink, FakeTransactions):
+            sink.fate = self.chance.commit_call_fate
+        else:
+            sink.fate = self.chance.send_fate
         device.duration = self.chance.device_speed()
         mine = self._some(self.partitions) if not self.calm else self.partitions
         self.scene.rebalance(("assigned", mine))
@@ -253,7 +260,7 @@ class History:
     def _elsewhere(self, partitions: Collection[TopicPartition]) -> None:
         """Another member works on these for a while, without fault, and commits what it wrote."""
         for tp in partitions:
-            if self.rng.random() < 0.5:
+            if self.rng.random() < 0.5 or tp in self.broker.pending:
                 continue
             self.broker.epochs[tp] += 1
             start = self.broker.start_of(tp).offset

@@ -18,6 +18,7 @@ from .journal import Journal, Violation
 from .observer import FakeObserver
 from .sink import FakeSink
 from .source import FakeSource, Rebalance
+from .transactions import FakeTransactions
 
 P0, P1, P2 = (TopicPartition("in", n) for n in range(3))
 
@@ -60,13 +61,19 @@ class Scene:
         self.source = FakeSource(self.clock, self.journal, self.broker)
         self.source.max_poll_interval = self.settings.kafka.max_poll_interval
         self.device = FakeDevice(self.clock, self.journal)
-        self.sink = FakeSink(self.clock, self.journal, self.broker, self.source)
+        self.sink = self._sink()
         self.rules = SendRules(self.broker, self.source, self.settings)
         self.sink.sending = self.rules.check
         scorer = Isolating(self.device, self.settings.scoring.max_failures)
         ports = Ports(self.source, FakeCodec(), scorer, self.sink, self.observer, self.clock)
         self.pipeline = Pipeline(self.settings, ports)
         self.journal.note("boot")
+
+    def _sink(self) -> FakeSink | FakeTransactions:
+        if self.settings.exactly_once:
+            policy = self.settings.transaction
+            return FakeTransactions(self.source, self.clock, self.journal, self.broker, policy)
+        return FakeSink(self.clock, self.journal, self.broker, self.source)
 
     # ---------------------------------------------------------------- what a test does
 

@@ -175,7 +175,14 @@ class FakeSource:
                 self._listener.on_commit_refused(tuple(offsets), "ILLEGAL_GENERATION")
         return told
 
+    @property
+    def is_current(self) -> bool:
+        """The group has not moved on without us."""
+        return self._generation == self.broker.generation
+
     def _assigned(self, partitions: Collection[TopicPartition]) -> None:
+        # The coordinator does not tell offsets while a transaction that holds some is undecided.
+        self.clock.wait(lambda: self.broker.pending.isdisjoint(partitions), NEVER)
         starts = {tp: self.broker.start_of(tp) for tp in partitions}
         for tp, start in starts.items():
             self.broker.epochs[tp] += 1
