@@ -33,8 +33,8 @@ class TransactionalSink:
     """The exactly-once Sink. Micro-batches share a transaction, bounded by `transaction.*`.
 
     A receipt is done when its transaction was committed, or failed when it was aborted. Never does one
-    succeed behind one that failed: what waits behind fails, too, so the loop repeats all in order. Every method
-    belongs to the loop's thread. `step`, `strike`, `settle` and `close` block for a call to the
+    succeed behind one that failed: what waits behind fails, too, so the loop repeats all in order. Every
+    method belongs to the loop's thread. `step`, `strike`, `settle` and `close` block for a call to the
     coordinator. A producer that was fenced raises Fatal.
     """
 
