@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from tests.kafka.history import Action, Happening, History, Place, Sample, Sent, Written, count_between
+from tests.kafka.ordering import wrong_order
 
 _SHOWN = 5
 
@@ -25,9 +26,9 @@ class Violation(NamedTuple):
 
 def check(history: History, scores: Mapping[tuple[int, int], float] | None = None) -> list[Violation]:
     """Every violation found. `scores`: the expected score of each record that is to be scored, by source."""
-    found = [Violation(rule, line) for rule, judge in RULES.items() for line in _few(judge(history))]
+    found = [Violation(rule, line) for rule, judge in RULES.items() for line in first_few(judge(history))]
     if scores is not None:
-        found += [Violation("I9", line) for line in _few(wrong_scores(history, scores))]
+        found += [Violation("I9", line) for line in first_few(wrong_scores(history, scores))]
     return found
 
 
@@ -80,17 +81,6 @@ def unequal_sets(history: History) -> Iterator[str]:
             yield f"{_name(sent)} has no output record"
 
 
-def wrong_order(history: History) -> Iterator[str]:
-    """I6: per output partition, first occurrences are in input order and repeats replay without a skip.
-
-    Every jump back needs an event that explains it, and a record's repeats stay in one place.
-    """
-    for (place, partition), offsets in _sequences(history).items():
-        where = f"{place[0]}[{place[1]}] from input partition {partition}"
-        yield from (f"{where}: {line}" for line in _disorder(offsets, history.events()))
-    yield from _scattered(history)
-
-
 def phantoms(history: History) -> Iterator[str]:
     """I7: every output record has an input record, and carries the id of it."""
     known = {(s.partition, s.offset) for s in history.sent}
@@ -115,13 +105,15 @@ def skipped_polls(history: History) -> Iterator[str]:
 
 def two_owners(history: History) -> Iterator[str]:
     """I11: nobody's commit is accepted for a partition that somebody else was already given."""
-    spans = sorted(_spans(history), key=lambda s: s.begins)
-    for earlier, later in itertools.combinations(spans, 2):
-        if earlier.partition != later.partition or earlier.replica == later.replica:
-            continue
-        late = [h for h in earlier.accepted if h.at >= later.begins]
-        if late and later.accepted:
-            yield f"{earlier.replica} committed partition {earlier.partition} after {later.replica} got it"
+    owners: dict[int, list[_Span]] = defaultdict(list)
+    for span in sorted(_spans(history), key=lambda s: s.begins):
+        owners[span.partition].append(span)
+    for partition, spans in owners.items():
+        for earlier, later in itertools.combinations(spans, 2):
+            if earlier.replica == later.replica or not earlier.accepted or not later.accepted:
+                continue
+            if earlier.accepted[-1].at >= later.begins:
+                yield f"{earlier.replica} committed partition {partition} after {later.replica} got it"
 
 
 def wrong_outcomes(history: History) -> Iterator[str]:
@@ -147,13 +139,15 @@ def altered_dead_letters(history: History) -> Iterator[str]:
             yield f"{_where(written)} is not {_name(origin)} as it came in"
 
 
-def wrong_scores(history: History, scores: Mapping[tuple[int, int], float]) -> Iterator[str]:
+def wrong_scores(
+    history: History, scores: Mapping[tuple[int, int], float], tolerance: float = 1e-6
+) -> Iterator[str]:
     """I9: a score is finite and is what scoring the same input again gives."""
     for written in history.written:
         expected = scores.get(written.source)  # None: sent by nobody, which is another rule's business
         if written.outcome != "scored" or expected is None:
             continue
-        if written.score is None or not abs(written.score - expected) <= 1e-6:  # also false for NaN
+        if written.score is None or not abs(written.score - expected) <= tolerance:  # also false for NaN
             yield f"{_where(written)} has score {written.score}, expected {expected}"
 
 
@@ -243,33 +237,6 @@ def _ahead(
         yield f"at {sample.at:.3f} partition {partition} stood at {committed}, {below - there} never written"
 
 
-def _sequences(history: History) -> dict[tuple[Place, int], list[int]]:
-    """Input offsets in the order of the log, for each place and input partition."""
-    sequences: dict[tuple[Place, int], list[int]] = defaultdict(list)
-    for w in sorted(history.written, key=lambda w: (w.topic, w.partition, w.offset)):
-        sequences[(w.topic, w.partition), w.source[0]].append(w.source[1])
-    return sequences
-
-
-def _disorder(offsets: Sequence[int], events: int) -> Iterator[str]:
-    follows = dict(itertools.pairwise(sorted(set(offsets))))
-    back = 0
-    for earlier, later in itertools.pairwise(offsets):
-        if later <= earlier:
-            back += 1
-        elif later != follows[earlier]:
-            yield f"{later} comes right after {earlier}, before {follows[earlier]}"
-    if back > events:
-        yield f"{back} jumps back, {events} events explain one each"
-
-
-def _scattered(history: History) -> Iterator[str]:
-    places: dict[tuple[int, int], set[Place]] = defaultdict(set)
-    for w in history.written:
-        places[w.source].add((w.topic, w.partition))
-    yield from (f"{source} is in {sorted(found)}" for source, found in places.items() if len(found) > 1)
-
-
 def _gaps(
     polled: Happening, partition: int, expected: dict[tuple[str, int], int], inputs: Sequence[int]
 ) -> Iterator[str]:
@@ -285,7 +252,8 @@ def _gaps(
     expected[key] = last + 1
 
 
-def _few(lines: Iterable[str]) -> list[str]:
+def first_few(lines: Iterable[str]) -> list[str]:
+    """Enough of them for a message."""
     shown = list(itertools.islice(lines, _SHOWN + 1))
     return shown if len(shown) <= _SHOWN else [*shown[:_SHOWN], "… and more"]
 

@@ -182,6 +182,9 @@ class Sampler(threading.Thread):
     def committed(self) -> dict[int, int]:
         """The group's next offsets now, where it has any. Raises KafkaException."""
         answer = self._consumer.committed(self._source, timeout=5)
+        for tp in answer:
+            if tp.error is not None:
+                raise KafkaException(tp.error)
         return {tp.partition: tp.offset for tp in answer if tp.offset >= 0}
 
     def finish(self) -> list[Sample]:

@@ -18,6 +18,7 @@ import msgspec
 
 from consumer import app, cli_run
 from consumer.cli import cli
+from consumer.kafka import outlet
 from consumer.ops.fan_out import FanOut
 from consumer.pipeline import Ports
 from consumer.ports import Scorer
@@ -25,6 +26,7 @@ from consumer.settings import Settings
 from tests.kafka.eventlog import EventLog
 from tests.kafka.failpoint import Failpoint
 from tests.kafka.text_scorer import TextScorer
+from tests.kafka.watched_producer import WatchedProducer
 from tests.kafka.wrapped import LoggedObserver, LoggedSource, WatchedScorer, WatchedSink
 
 
@@ -36,9 +38,10 @@ def main() -> None:
 
 
 def run_command(log: EventLog, failpoint: Failpoint, load: Callable[[Settings], Scorer]) -> None:
-    """The command, with its ports wrapped and with this scorer."""
+    """The command, with its ports and its producer wrapped and with this scorer."""
     faulthandler.register(signal.SIGUSR1)  # a test that waits in vain asks where the process stands
     app.Service = functools.partial(app.Service, wrap=functools.partial(_wrap, log, failpoint))  # type: ignore[misc]
+    outlet.Producer = functools.partial(WatchedProducer, log, failpoint)  # type: ignore[misc, assignment]
     cli_run._load = load
     cli(prog_name="consumer")
 

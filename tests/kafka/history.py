@@ -72,6 +72,8 @@ class Action(StrEnum):
     REFUSED = "refused"
     GIVEN_UP = "given_up"
     SEND_FAILED = "send_failed"
+    ABORTED = "aborted"  # a transaction
+    HELD = "held"  # the rig held bytes back on their way: they may arrive after their sender is gone
     FAILPOINT = "failpoint"  # the process is about to kill itself
     KILLED = "killed"
     EXITED = "exited"
@@ -79,6 +81,9 @@ class Action(StrEnum):
 
 CAUSES = (Action.KILLED, Action.LOST, Action.GIVEN_UP, Action.SEND_FAILED)
 """Events that may make a record come out twice."""
+
+LATE = (Action.LOST, Action.GIVEN_UP, Action.HELD)
+"""Events after which what a former owner had sent may still arrive."""
 
 
 class Happening(NamedTuple):
@@ -105,7 +110,8 @@ class Limits(NamedTuple):
 
 
 class History(NamedTuple):
-    """Everything that the checker judges. `topic` is the input's name, `prefix` that of result ids."""
+    """Everything that the checker judges. `topic` is the input's name, `prefix` that of result ids. `exact`:
+    exactly once was promised, and `written` is what a reader of committed records got."""
 
     topic: str
     sent: Sequence[Sent]
@@ -114,6 +120,7 @@ class History(NamedTuple):
     happenings: Sequence[Happening]
     limits: Limits
     prefix: str = ""
+    exact: bool = False
 
     def result_id(self, partition: int, offset: int) -> str:
         return f"{self.prefix}{self.topic}|{partition}|{offset}"
@@ -138,7 +145,7 @@ class History(NamedTuple):
 
     def bound(self) -> int:
         """Duplicates that the contract allows for what happened."""
-        return self.events() * self.limits.per_event
+        return 0 if self.exact else self.events() * self.limits.per_event
 
 
 def count_between(offsets: Sequence[int], first: int, end: int) -> int:

@@ -9,7 +9,7 @@ import msgspec
 
 from tests.kafka.collect import Item
 from tests.kafka.history import Sent
-from tests.kafka.text_scorer import POISON, score_of
+from tests.kafka.text_scorer import NO_NUMBER, POISON, score_of
 
 MAX_BYTES = 4_000
 """What the scenarios set as `input.max_bytes`."""
@@ -45,7 +45,7 @@ BAD: dict[str, Callable[[int], bytes | None]] = {
     "invalid": lambda number: msgspec.json.encode({"text": f"no message in {number}"}),
     "oversize": lambda number: b"%d " % number + b"x" * MAX_BYTES,
     "too_complex": _nested,
-    "poison": lambda number: f"{POISON} ({number})".encode(),
+    "poison": lambda number: f"{POISON if number % 2 else NO_NUMBER} ({number})".encode(),
     "empty": lambda number: None if number % 2 else b"",
 }
 
@@ -56,9 +56,10 @@ def _spoiled(item: Item, kind: str, number: int) -> Item:
 
 def expected_scores(sent: Sequence[Sent]) -> dict[tuple[int, int], float]:
     """What the text scorer makes of each record that is to be scored, by source."""
-    return {(s.partition, s.offset): score_of(_text(s.value)) for s in sent if s.expected == "scored"}
+    return {(s.partition, s.offset): score_of(text_of(s.value)) for s in sent if s.expected == "scored"}
 
 
-def _text(value: bytes | None) -> str:
+def text_of(value: bytes | None) -> str:
+    """The text of a record that is to be scored."""
     assert value is not None
     return str(msgspec.json.decode(value)["message"]) if value.startswith(b"{") else value.decode()

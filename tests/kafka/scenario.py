@@ -50,18 +50,25 @@ class Scenario:
     def name(self, role: str) -> str:
         return f"{role}-{self._run}"
 
-    def prepare(self, partitions: Mapping[str, int] | None = None, **settings: object) -> None:
-        """Create the topics and begin to read and to sample. `settings`: section__key=value."""
+    def prepare(
+        self, partitions: Mapping[str, int] | None = None, most_inputs: int | None = None, **settings: object
+    ) -> None:
+        """Create the topics and begin to read and to sample. `most_inputs`: partitions to which the input
+        topic may be grown. `settings`: section__key=value."""
         self._partitions |= partitions or {}
         self._settings |= {key.replace("__", "."): str(value) for key, value in settings.items()}
         for role, count in self._partitions.items():
             self.create_topic(role, count)
-        outputs = {self.name(role): self._partitions[role] for role in ("results", "dead")}
-        self._reader = Reader(self._bootstrap, outputs)
-        source = (self.name("input"), self._partitions["input"])
-        self._sampler = Sampler(self._bootstrap, self.group, source, outputs)
+        self._reader = Reader(self._bootstrap, self.outputs)
+        source = (self.name("input"), most_inputs or self._partitions["input"])
+        self._sampler = Sampler(self._bootstrap, self.group, source, self.outputs)
         self._reader.start()
         self._sampler.start()
+
+    @property
+    def outputs(self) -> dict[str, int]:
+        """The topics that replicas write to, and how many partitions each has."""
+        return {self.name(role): self._partitions[role] for role in ("results", "dead")}
 
     def create_topic(self, role: str, partitions: int | None = None) -> None:
         self._topics.create(self.name(role), partitions or self._partitions[role])
@@ -81,9 +88,9 @@ class Scenario:
         self._replicas.append(replica)
         return replica
 
-    def feed(self, items: Sequence[Item], rate: float | None = None) -> Feeder:
+    def feed(self, items: Sequence[Item], rate: float | None = None, burst: int = 1) -> Feeder:
         """Send in the background."""
-        feeder = Feeder(self._bootstrap, self.name("input"), items, rate)
+        feeder = Feeder(self._bootstrap, self.name("input"), items, rate, burst)
         self._feeders.append(feeder)
         feeder.start()
         return feeder
@@ -98,18 +105,20 @@ class Scenario:
 
     def read(self) -> int:
         """Output records that the subscriber has seen so far."""
+        return len(self.messages())
+
+    def messages(self) -> list[Message]:
+        """What the subscriber has read, as it came."""
         assert self._reader is not None
-        return len(self._reader.messages)
+        return self._reader.messages
 
     def results(self) -> list[Message]:
-        """What the subscriber has read of the results topic, as it came."""
-        assert self._reader is not None
-        return [m for m in self._reader.messages if m.topic() == self.name("results")]
+        """The same of the results topic alone."""
+        return [m for m in self.messages() if m.topic() == self.name("results")]
 
     def read_again(self) -> list[Written]:
         """The output as a new subscriber finds it now."""
-        outputs = {self.name(role): self._partitions[role] for role in ("results", "dead")}
-        reader = Reader(self._bootstrap, outputs)
+        reader = Reader(self._bootstrap, self.outputs)
         reader.start()
         return read_outputs(reader.finish(), self.name("dead"))
 

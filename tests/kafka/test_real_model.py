@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import jsonschema
@@ -13,6 +11,7 @@ import pytest
 from tests.kafka.checker import check
 from tests.kafka.figures import tell
 from tests.kafka.items import mixed
+from tests.kafka.offline import scores_in_a_file
 from tests.kafka.replicas import ROOT, SERVICE
 from tests.kafka.scenario import Scenario
 
@@ -38,16 +37,7 @@ def test_results_on_the_topic_are_valid_and_equal_to_those_of_scoring_the_same_i
         validator.validate(result)
     on_the_topic = {r["message"]: r["score"] for r in results if r["outcome"] == "scored"}
     assert len({msgspec.json.encode(r["model"]) for r in results}) == 1
-    in_a_file = _scores_in_a_file(
+    in_a_file = scores_in_a_file(
         tmp_path / "events", [i.value or b"" for i in items if i.expected == "scored"]
     )
     assert on_the_topic == pytest.approx(in_a_file, abs=_TOLERANCE)
-
-
-def _scores_in_a_file(file: Path, events: list[bytes]) -> dict[str, float]:
-    """The same values through `consumer score`."""
-    file.write_bytes(b"".join(event + b"\n" for event in events))
-    command = [sys.executable, *SERVICE, "score", "--model", "demo", str(file)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, check=False, timeout=300)
-    assert done.returncode == 0, f"exit {done.returncode}: {done.stderr.decode()[-2000:]}"
-    return {r["message"]: r["score"] for r in map(msgspec.json.decode, done.stdout.splitlines())}

@@ -1,10 +1,11 @@
 """A scorer that needs no model: the score is a pure function of the text, so a test can compute it too.
 
-Marked texts misbehave: POISON makes the batch that holds it fail, as a device would;.
+Marked texts misbehave: POISON makes the batch that holds it fail, as a device would; NO_NUMBER gets NaN.
 """
 
 from __future__ import annotations
 
+import math
 import time
 import zlib
 from collections.abc import Sequence
@@ -14,7 +15,9 @@ from consumer.ports import ModelInfo, Pending, Scorer, ScorerStats
 from consumer.records import Event, Rejection, Score
 
 POISON = "this text breaks the scorer"
+NO_NUMBER = "this text has no score"
 THRESHOLD = 2.0
+VERSION = "0" * 16
 
 
 def score_of(text: str) -> float:
@@ -31,7 +34,7 @@ class TextScorer(Scorer):
 
     @property
     def model(self) -> ModelInfo:
-        return ModelInfo("text-crc", "0" * 16)
+        return ModelInfo("text-crc", VERSION)
 
     def submit(self, events: Sequence[Event]) -> Pending:
         self._free_at = max(time.monotonic(), self._free_at) + self._seconds
@@ -65,5 +68,5 @@ class _Scored(Pending):
 
 
 def _score(event: Event) -> Score:
-    score = score_of(event.message)
+    score = math.nan if NO_NUMBER in event.message else score_of(event.message)
     return Score(score, score >= THRESHOLD, THRESHOLD)

@@ -32,9 +32,10 @@ class LoggedSource(Source):
 
     def __init__(self, inner: Source, log: EventLog, failpoint: Failpoint) -> None:
         self._inner, self._log, self._failpoint = inner, log, failpoint
+        self.refused = 0  # partitions, by the last commit that was waited for
 
     def subscribe(self, listener: Listener) -> None:
-        self._inner.subscribe(_LoggedListener(listener, self._log))
+        self._inner.subscribe(_LoggedListener(listener, self, self._log))
 
     def poll(self, timeout: float, limit: int) -> Polled:
         polled = self._inner.poll(timeout, limit)
@@ -58,6 +59,7 @@ class LoggedSource(Source):
         self._failpoint.passed(Boundary.BEFORE_COMMIT)
         self._log.write(Action.ASKED, by_partition(offsets))
         accepted = self._inner.commit_now(offsets)
+        self.refused = len(offsets) - len(accepted)
         self._log.write(Action.COMMITTED, by_partition(accepted))
         return accepted
 
@@ -71,15 +73,18 @@ class LoggedSource(Source):
 class _LoggedListener(Listener):
     """Writes down when ownership begins before the pipeline hears of it, and when it ends after."""
 
-    def __init__(self, inner: Listener, log: EventLog) -> None:
-        self._inner, self._log = inner, log
+    def __init__(self, inner: Listener, source: LoggedSource, log: EventLog) -> None:
+        self._inner, self._source, self._log = inner, source, log
 
     def on_assigned(self, starts: Mapping[TopicPartition, Start]) -> None:
         self._log.write(Action.ASSIGNED, {tp.partition: s.offset for tp, s in starts.items()})
         self._inner.on_assigned(starts)
 
     def on_revoked(self, partitions: Collection[TopicPartition]) -> None:
+        self._source.refused = 0
         self._inner.on_revoked(partitions)
+        if self._source.refused:  # the next owner repeats what was finished
+            self._log.write(Action.GIVEN_UP, {tp.partition: 0 for tp in partitions})
         self._log.write(Action.REVOKED, {tp.partition: 0 for tp in partitions})
 
     def on_lost(self, partitions: Collection[TopicPartition]) -> None:

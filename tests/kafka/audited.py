@@ -1,0 +1,195 @@
+"""Topics whose content a test writes itself, record by record, so that each fault can be planted alone.
+
+Results and dead letters are written from schemas/ by hand: neither the pipeline nor its encoders take part.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterable, Mapping
+from hashlib import sha256
+from typing import Any, NamedTuple
+
+import msgspec
+from confluent_kafka import Consumer, Producer, TopicPartition
+
+from tests.kafka.replicas import ROOT
+from tests.kafka.topics import Topics
+
+GROUP, MODEL = "audited", "9f86d081884c7d65"
+_MOMENT = "2026-11-30T15:40:07.345Z"
+
+
+class Audit(NamedTuple):
+    """How `consumer verify --json` ended."""
+
+    code: int
+    report: dict[str, Any]
+    errors: str
+
+    def found(self) -> dict[str, int]:
+        """How many of each kind, where there are any, records of no partition included."""
+        found = dict(self.report["unplaced"])
+        for part in self.report["partitions"]:
+            for kind, count in part["found"].items():
+                found[kind] += count
+        return {kind: count for kind, count in found.items() if count}
+
+    def sum(self, field: str) -> int:
+        return sum(part[field] for part in self.report["partitions"])
+
+    def named(self, kind: str) -> list[str]:
+        """Where the first of a kind lie, and what they are."""
+        return [f"{f['at']}: {f['what']}" for f in self.report["findings"] if f["kind"] == kind]
+
+
+def key_of(partition: int, offset: int) -> bytes:
+    return b"key-%d-%d" % (partition, offset)
+
+
+class Audited:
+    """Three topics of one test's own. Input partition p goes to output partition p modulo their number."""
+
+    def __init__(self, bootstrap: str, topics: Topics, name: str, partitions: tuple[int, int] = (2, 2)) -> None:
+        self.bootstrap, self.partitions = bootstrap, partitions
+        self.input, self.results, self.dead = (f"{name}-{role}" for role in ("in", "out", "dead"))
+        self.group = f"{GROUP}-{name}"
+        topics.create(self.input, partitions[0])
+        topics.create(self.results, partitions[1])
+        topics.create(self.dead, 1)
+        self.producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 5, "log_level": 0})
+
+    def transactional(self, name: str) -> Producer:
+        """A producer that is ready to begin a transaction."""
+        config = {"bootstrap.servers": self.bootstrap, "transactional.id": name, "log_level": 0}
+        producer = Producer(config | {"transaction.timeout.ms": 60_000})
+        producer.init_transactions(30)
+        return producer
+
+    def feed(self, partition: int, count: int, producer: Producer | None = None, empty: bool = False) -> None:
+        """Input records from offset 0 on: their keys say so. Transactions shift the offsets behind them."""
+        with_producer = producer or self.producer
+        for offset in range(count):
+            value = None if empty else b"line %d" % offset
+            with_producer.produce(self.input, value, key_of(partition, offset), partition=partition)
+        with_producer.flush(30)
+
+    def body(self, partition: int, offset: int, **changes: Any) -> dict[str, Any]:
+        """A result that is right, but for `changes`; `input__key` reaches into `input`."""
+        body: dict[str, Any] = {
+            "schema_version": 1,
+            "id": f"{self.input}|{partition}|{offset}",
+            "outcome": "scored",
+            "input": {
+                "topic": self.input,
+                "partition": partition,
+                "offset": offset,
+                "timestamp": 1_764_517_207_123,
+                "key": key_of(partition, offset).decode(),
+            },
+            "group": self.group,
+            "model": {"name": "m", "version": MODEL},
+            "scored_at": _MOMENT,
+            "score": 0.5 + offset % 7,
+            "is_anomaly": False,
+            "threshold": 9.0,
+            "parts": {"novelty": 0.25, "severity": None},
+            "extrapolated": False,
+            "truncated": False,
+            "message": f"line {offset}",
+        }
+        for name, value in changes.items():
+            table, _, field = name.rpartition("__")
+            (body[table] if table else body)[field] = value
+        return body
+
+    def write(self, *bodies: dict[str, Any] | bytes, producer: Producer | None = None, **where: Any) -> None:
+        """Results, in this order. `where`: another key or partition of the output."""
+        with_producer = producer or self.producer
+        for body in bodies:
+            raw = body if isinstance(body, bytes) else msgspec.json.encode(body)
+            told = msgspec.json.decode(raw.replace(b"NaN", b"null"))["input"]
+            place = {
+                "key": key_of(told["partition"], told["offset"]),
+                "partition": told["partition"] % self.partitions[1],
+            }
+            with_producer.produce(self.results, raw, **(place | where))
+        with_producer.flush(30)
+
+    def score(self, partition: int, offsets: Iterable[int], **changes: Any) -> None:
+        """Right results of these records."""
+        self.write(*(self.body(partition, offset, **changes) for offset in offsets))
+
+    def reject(self, partition: int, offset: int, reason: str = "invalid", **changes: bytes | None) -> None:
+        """A dead letter; `changes`: headers by their names, with _ for the points behind `consumer.`."""
+        headers = self.headers(partition, offset, reason)
+        headers |= {f"consumer.{name.replace('_', '.')}": value for name, value in changes.items()}
+        value = b"line %d" % offset
+        self.producer.produce(self.dead, value, key_of(partition, offset), headers=[*headers.items()])
+        self.producer.flush(30)
+
+    def headers(self, partition: int, offset: int, reason: str) -> dict[str, bytes | None]:
+        key, value = key_of(partition, offset), b"line %d" % offset
+        connect = {
+            "topic": self.input,
+            "partition": str(partition),
+            "offset": str(offset),
+            "connector.name": self.group,
+            "task.id": "0",
+            "stage": "VALUE_CONVERTER",
+            "class.name": "by.hand",
+            "exception.class.name": "consumer.errors.BadRecord",
+            "exception.message": f"{reason}: planted",
+        }
+        own = {
+            "schema.version": "1",
+            "reason": reason,
+            "detail": "planted",
+            "group": self.group,
+            "result.id": f"{self.input}|{partition}|{offset}",
+            "rejected.at": _MOMENT,
+            "original.timestamp": "1764517207123",
+            "original.timestamp.type": "CreateTime",
+            "value.bytes": str(len(value)),
+            "value.sha256": sha256(value).hexdigest(),
+            "value.cut": "false",
+            "key.bytes": str(len(key)),
+            "key.sha256": sha256(key).hexdigest(),
+            "key.cut": "false",
+            "headers.cut": "false",
+        }
+        named = _prefixed("__connect.errors.", connect) | _prefixed("consumer.", own)
+        return {name: text.encode() for name, text in named.items()}
+
+    def commit(self, **offsets: int) -> None:
+        """The group's next offsets, as p0=10, p1=20."""
+        consumer = Consumer({"bootstrap.servers": self.bootstrap, "group.id": self.group, "log_level": 0})
+        places = [TopicPartition(self.input, int(name[1:]), offset) for name, offset in offsets.items()]
+        consumer.commit(offsets=places, asynchronous=False)
+        consumer.close()
+
+    def command(self, *arguments: str, guarantee: str = "at-least-once") -> list[str]:
+        command = [sys.executable, "-m", "consumer", "verify", "--bootstrap-servers", self.bootstrap]
+        command += ["--group-id", self.group, "--input-topic", self.input, "--output-topic", self.results]
+        command += ["--dead-letter-topic", self.dead, "--set", f"processing.guarantee={guarantee}"]
+        return [*command, "--wait", "3", *arguments]
+
+    def verify(self, *arguments: str, guarantee: str = "at-least-once") -> Audit:
+        """Run it in a process of its own."""
+        return run_verify(self.command("--json", *arguments, guarantee=guarantee))
+
+
+def run_verify(command: list[str], variables: Mapping[str, str] | None = None) -> Audit:
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("CONSUMER_")}
+    done = subprocess.run(
+        command, cwd=ROOT, env=clean | {**(variables or {})}, capture_output=True, timeout=180, check=False
+    )
+    report = msgspec.json.decode(done.stdout, type=dict[str, Any]) if done.stdout.startswith(b"{") else {}
+    assert report or done.returncode == 2, done.stderr.decode()
+    return Audit(done.returncode, report, done.stderr.decode())
+
+
+def _prefixed(prefix: str, table: Mapping[str, str]) -> dict[str, str]:
+    return {f"{prefix}{name}": value for name, value in table.items()}
