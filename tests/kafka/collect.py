@@ -101,6 +101,7 @@ class Reader(threading.Thread):
 
     def __init__(self, bootstrap: str, topics: Mapping[str, int], isolation: str = COMMITTED) -> None:
         super().__init__(name="reader", daemon=True)
+        self._bootstrap = bootstrap
         self._consumer = _lone_consumer(bootstrap, "reader", isolation)
         self._partitions = [
             TopicPartition(t, p, OFFSET_BEGINNING) for t, n in topics.items() for p in range(n)
@@ -119,15 +120,18 @@ class Reader(threading.Thread):
         reader of committed records up until the brokers abort it."""
         self._stopping.set()
         self.join()
-        ends = {
-            (tp.topic, tp.partition): self._consumer.get_watermark_offsets(
-                TopicPartition(tp.topic, tp.partition), timeout=10
-            )[1]
-            for tp in self._partitions
-        }
+        ends = self._ends()
         eventually("reader at the end", lambda: self._take(0.2) or self._reached(ends), timeout, every=0)
         self._consumer.close()
         return self.messages
+
+    def _ends(self) -> dict[Place, int]:
+        """Of the logs, whatever is decided of their transactions."""
+        asker = _lone_consumer(self._bootstrap, "reader", UNCOMMITTED)
+        places = [(tp.topic, tp.partition) for tp in self._partitions]
+        ends = {p: asker.get_watermark_offsets(TopicPartition(*p), timeout=10)[1] for p in places}
+        asker.close()
+        return ends
 
     def _take(self, timeout: float) -> None:
         for message in self._consumer.consume(5_000, timeout):
