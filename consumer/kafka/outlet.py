@@ -6,7 +6,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from itertools import repeat
-from typing import Any, Protocol
+from typing import Any, NoReturn, Protocol
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
@@ -50,19 +50,24 @@ class Outlet:
         logger: Any = None,
         observer: Observer | None = None,
     ) -> None:
-        options = {} if logger is None else {"logger": logger}
         self._observer = observer or Observer()
         self._broken = broken
         self._outbox: deque[tuple[Outgoing, Addressee]] = deque()
         self._dead: str | None = None
         self._moved = False
+        options = {} if logger is None else {"logger": logger}
         whole = {**config, "error_cb": self._on_error}
-        self.producer: Producer = make_client(Producer, whole, settings, **options)
+        self._make: Callable[[], Producer] = lambda: make_client(Producer, whole, settings, **options)
+        self.producer = self._make()
 
     @property
     def holds_back(self) -> bool:
         """The client's queue is full and messages wait for it."""
         return bool(self._outbox)
+
+    def renew(self) -> None:
+        """A producer without a past in the place of this one, with which nothing is under way."""
+        self.producer = self._make()
 
     def put(self, messages: Sequence[Outgoing], addressee: Addressee) -> None:
         """Queue behind everything that was put before."""
@@ -79,8 +84,7 @@ class Outlet:
         try:
             self.producer.poll(timeout)
         except (KafkaException, SystemError) as error:
-            self._dead = self._broken(str(error))
-            raise Fatal(self._dead) from error
+            self.die(str(error))
         self._pump()
 
     def flush(self, timeout: float) -> None:
@@ -100,6 +104,11 @@ class Outlet:
         """After a message for a partition that is not there: ask how many there are now."""
         if self._moved:
             self._moved = not outgoings.learn_partitions(self.producer)
+
+    def die(self, why: str) -> NoReturn:
+        """The producer will never work again: raises Fatal, now and in every later call."""
+        self._dead = self._broken(why)
+        raise Fatal(self._dead)
 
     def require_alive(self) -> None:
         if self._dead is not None:

@@ -26,7 +26,8 @@ _CALL = 5.0  # longest time that one transactional call may block the loop; it i
 _START = 60.0
 _NAP = 0.01
 _NOT_OURS = "partitions in it are not ours any more"
-_PURGED = frozenset((KafkaError._PURGE_QUEUE, KafkaError._PURGE_INFLIGHT))
+# What a message is told when another one failed before it, or by our own abort.
+_CONSEQUENCES = frozenset((KafkaError._STATE, KafkaError._PURGE_QUEUE, KafkaError._PURGE_INFLIGHT))
 
 
 class TransactionalSink:
@@ -52,7 +53,6 @@ class TransactionalSink:
         self._group_metadata = group_metadata
         config = transactional_config(settings, transactional_id(settings))
         self._outlet = Outlet(config, settings, _broken, logger, observer)
-        self._producer = self._outlet.producer
         self._oversize = Oversize()
         self._inside: list[_Receipt] = []  # in the open transaction
         self._waiting: deque[_Receipt] = deque()  # for the next one
@@ -61,7 +61,9 @@ class TransactionalSink:
         self._offsets_sent = False
         self._outdated = False  # what waits has to fail, once it is known what became of the open one
         self._why: str | None = None  # the open transaction cannot be committed
-        self._start()
+        self._message_failed = False
+        if refusal := self._start():
+            raise Misconfigured([_refused(refusal)])
 
     # ---------------------------------------------------------------- Sink
 
@@ -102,7 +104,7 @@ class TransactionalSink:
         """Abort what is open; whatever could be committed is committed by now."""
         try:
             if self._began_at is not None:
-                self._producer.abort_transaction(max(0.1, deadline - time.monotonic()))
+                self._outlet.producer.abort_transaction(max(0.1, deadline - time.monotonic()))
         except (KafkaException, SystemError):
             return  # the brokers abort it after transaction.timeout
 
@@ -116,27 +118,31 @@ class TransactionalSink:
 
     def note(self, error: KafkaError, receipt: _Receipt, value: bytes | None) -> None:
         """Called inside client calls: only takes notes. One message that fails fails the transaction."""
-        if error.code() in _PURGED:
-            return  # by our own abort
+        if error.code() in _CONSEQUENCES:
+            return
         self._outlet.note_failure(error)
+        self._message_failed = True
         self._why = self._why or f"{error.name()}: {error.str()}"
         if error.code() == KafkaError.MSG_SIZE_TOO_LARGE:
             self._oversize.refused(receipt.outputs_of(value))
 
     # ---------------------------------------------------------------- the open transaction
 
-    def _start(self) -> None:
-        """Finish or abort what a former owner of our transactional id left open; blocks."""
+    def _start(self) -> KafkaError | None:
+        """Finish or abort what a former owner of our transactional id left open; blocks. Returns why the
+        brokers refuse; raises Fatal when the coordinator does not answer."""
         deadline = time.monotonic() + _START
         while True:
             try:
-                return self._producer.init_transactions(self._call)
+                self._outlet.producer.init_transactions(self._call)
             except KafkaException as error:
                 reason: KafkaError = error.args[0]
-                if reason.fatal() or not reason.retriable():
-                    raise Misconfigured([_refused(reason)]) from error
-                if time.monotonic() >= deadline:
-                    raise Fatal(f"The transaction coordinator does not answer ({reason.str()}).") from error
+            else:
+                return None
+            if reason.fatal() or not reason.retriable():
+                return reason
+            if time.monotonic() >= deadline:
+                raise Fatal(f"The transaction coordinator does not answer ({reason.str()}).")
 
     def _is_due(self, now: float) -> bool:
         full = sum(len(receipt) for receipt in self._inside) >= self._policy.max_records
@@ -146,7 +152,7 @@ class TransactionalSink:
         """Put waiting batches into the open transaction, or into a new one."""
         while self._waiting and self._ending is None and self._why is None:
             if self._began_at is None:
-                self._producer.begin_transaction()
+                self._outlet.producer.begin_transaction()
                 self._began_at = time.monotonic()
             receipt = self._waiting.popleft()
             self._inside.append(receipt)
@@ -168,11 +174,11 @@ class TransactionalSink:
             return
         try:
             if not self._offsets_sent:
-                self._producer.send_offsets_to_transaction(
+                self._outlet.producer.send_offsets_to_transaction(
                     _positions(self._inside), self._group_metadata(), self._call
                 )
                 self._offsets_sent = True
-            self._producer.commit_transaction(self._call)
+            self._outlet.producer.commit_transaction(self._call)
         except KafkaException as error:
             self._judge(error.args[0])
             return
@@ -188,10 +194,12 @@ class TransactionalSink:
         if error.txn_requires_abort():
             self._abort(f"{error.name()}: {error.str()}")
         elif error.fatal() or not error.retriable():
-            raise Fatal(_broken(str(error)))
+            self._outlet.die(str(error))
 
     def _abort(self, why: str) -> None:
         self._ending = "abort"
+        self._outlet.discard()
+        self._outlet.serve(0.0)  # the reports of messages name the cause, where they are the cause
         self._why = self._why or why
         self._try_abort()
 
@@ -199,16 +207,26 @@ class TransactionalSink:
         """What times out is called again in a later step."""
         self._outlet.discard()
         try:
-            self._producer.abort_transaction(self._call)
+            self._outlet.producer.abort_transaction(self._call)
         except KafkaException as error:
             reason: KafkaError = error.args[0]
             if reason.fatal() or not reason.retriable():
-                raise Fatal(_broken(str(reason))) from error
+                self._outlet.die(str(reason))
             return
         why = self._oversize.judged() or self._why or "aborted"
         self._fail(self._inside, why)
         self._fail(self._waiting, why)
         self._ended()
+        if self._message_failed:
+            self._renew()
+
+    def _renew(self) -> None:
+        """After a message failed, the client believes in a gap in its sequence numbers: the brokers would
+        refuse its next transaction, and for seconds nothing would be known of that."""
+        self._message_failed = False
+        self._outlet.renew()
+        if refusal := self._start():
+            self._outlet.die(str(refusal))
 
     def _fail(self, receipts: list[_Receipt] | deque[_Receipt], why: str) -> None:
         for receipt in receipts:
