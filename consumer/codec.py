@@ -214,8 +214,25 @@ def _explain(error: ValueError, value: bytes) -> Rejection:
     if "UTF-8" in what:
         return Rejection(Reason.UNDECODABLE, f"JSON is not UTF-8 (byte {_first_bad_byte(value)})")
     if "truncated" in what:
-        return Rejection(Reason.UNDECODABLE, f"JSON ends too early (byte {len(value)})")
+        what = _half_a_pair_near_the_end(value) or f"JSON ends too early (byte {len(value)})"
+    if _tells_half_a_pair(what):
+        what = f"JSON has half of a surrogate pair {what[what.rindex('(') :]}"
     return Rejection(Reason.UNDECODABLE, what)
+
+
+def _half_a_pair_near_the_end(value: bytes) -> str | None:
+    """The parser wants six bytes behind the first half of a surrogate pair and calls it truncation when
+    there are fewer, whatever they are: with blanks behind them it looks at what they are."""
+    try:
+        _parse(value + b" " * 6)
+    except ValueError as error:
+        return str(error) if _tells_half_a_pair(str(error)) else None
+    return None
+
+
+def _tells_half_a_pair(what: str) -> bool:
+    """Whether it is the parser's complaint about one: in a string that it reads, or in one that it skips."""
+    return "surrogate pair" in what or "unexpected end of hex escape" in what
 
 
 def _explain_invalid(what: str, field: str) -> Rejection:
