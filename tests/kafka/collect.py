@@ -101,7 +101,7 @@ class Reader(threading.Thread):
 
     def __init__(self, bootstrap: str, topics: Mapping[str, int], isolation: str = COMMITTED) -> None:
         super().__init__(name="reader", daemon=True)
-        self._bootstrap = bootstrap
+        self._brokers = bootstrap
         self._consumer = _lone_consumer(bootstrap, "reader", isolation)
         self._partitions = [
             TopicPartition(t, p, OFFSET_BEGINNING) for t, n in topics.items() for p in range(n)
@@ -127,7 +127,7 @@ class Reader(threading.Thread):
 
     def _ends(self) -> dict[Place, int]:
         """Of the logs, whatever is decided of their transactions."""
-        asker = _lone_consumer(self._bootstrap, "reader", UNCOMMITTED)
+        asker = _lone_consumer(self._brokers, "reader", UNCOMMITTED)
         places = [(tp.topic, tp.partition) for tp in self._partitions]
         ends = {p: asker.get_watermark_offsets(TopicPartition(*p), timeout=10)[1] for p in places}
         asker.close()

@@ -5,13 +5,11 @@ The storms are in tests/chaos; here is one scripted story per fault.
 
 from __future__ import annotations
 
-import signal
-
 import pytest
 
 from tests.kafka.figures import tell
 from tests.kafka.history import History
-from tests.kafka.items import mixed, normal
+from tests.kafka.items import mixed
 from tests.kafka.scenario import Scenario, assert_sound
 from tests.kafka.waiting import eventually
 
