@@ -131,7 +131,7 @@ def until_done(sink: TransactionalSink, receipt: Receipt) -> None:
 
 
 def test_several_batches_share_a_transaction_with_their_offsets(stage: Stage) -> None:
-    sink = stage.sink(max_time=0.5)
+    sink = stage.sink(max_time=0.5, timeout=120)
     receipts = [sink.send(stage.scored(n, n + 1), {stage.source: n + 2}) for n in (0, 2, 4)]
     assert not any(receipt.done() for receipt in receipts)
     assert stage.seen() == []
