@@ -11,6 +11,16 @@ from tests.kafka.cluster import Cluster, Node, free_ports
 SIZE = 3
 
 
+_PROPERTIES = {
+    "group.consumer.session.timeout.ms": str(round(1000 * SESSION)),
+    # A dead owner's transaction is over soon after its timeout, not up to ten seconds later.
+    "transaction.abort.timed.out.transaction.cleanup.interval.ms": "1000",
+    # A broker that comes back gets its partitions back while the storm lasts: every link has work.
+    "leader.imbalance.check.interval.seconds": "5",
+    "leader.imbalance.per.broker.percentage": "1",
+}
+
+
 def broker_link(number: int) -> str:
     """The name of a broker's link."""
     return f"broker {number}"
@@ -21,7 +31,11 @@ def proxied_cluster(proxies: Proxies) -> Cluster:
     ports = dict(enumerate(free_ports(SIZE), 1))
     for number, port in ports.items():
         proxies.open(broker_link(number), port)
-    return Cluster(size=SIZE, heap="256m", more=lambda node: _listeners(node, ports[node.number], proxies))
+    return Cluster(
+        size=SIZE,
+        jvm=("-Xmx256m",),
+        more=lambda node: {**_PROPERTIES, **_listeners(node, ports[node.number], proxies)},
+    )
 
 
 def through(proxies: Proxies) -> str:
@@ -37,7 +51,4 @@ def _listeners(node: Node, port: int, proxies: Proxies) -> Mapping[str, str]:
         "advertised.listeners": f"{direct},{proxied}",
         "listener.security.protocol.map": "DIRECT:PLAINTEXT,PROXIED:PLAINTEXT,CONTROLLER:PLAINTEXT",
         "inter.broker.listener.name": "DIRECT",
-        "group.consumer.session.timeout.ms": str(round(1000 * SESSION)),
-        # A dead owner's transaction is over soon after its timeout, not up to ten seconds later.
-        "transaction.abort.timed.out.transaction.cleanup.interval.ms": "1000",
     }

@@ -81,6 +81,11 @@ class Link:
         """Chunks that met bad weather so far, and connections that were reset."""
         return self._up.touched + self._down.touched + self._resets
 
+    @property
+    def used(self) -> bool:
+        """Somebody is connected now."""
+        return bool(self._open)
+
     def change(self, weather: Weather) -> None:
         """From now on, also for bytes that are under way."""
 

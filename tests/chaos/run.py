@@ -37,8 +37,8 @@ from tests.kafka.text_scorer import VERSION
 
 ASSIGNORS = ("cooperative-sticky", "range", "consumer")
 
-_AROUND = 30.0  # seconds of a trial in which nothing strikes: the start, the calm after the storm
-_BEFORE = 15.0  # seconds until the brokers run
+_AROUND = 38.0  # seconds of a trial in which nothing strikes: the start, the calm after the storm
+_BEFORE = 20.0  # seconds until the brokers run
 _RECORDS_A_MINUTE = 11_000
 _SCORED_AGAIN = 200
 
@@ -50,13 +50,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     plans = _plans(options, seed)
     _say(f"seed {seed}; `{_command(options, seed)}` repeats this run")
     home = Path(tempfile.mkdtemp(prefix=f"chaos-{seed}-"))
-    with running_site() as site:
-        passed = [_try_out(site, plan, home) for plan in plans]
-    if all(passed):
-        shutil.rmtree(home)
-        return 0
-    _say(f"FAILED with seed {seed}; history and logs are kept in {home}")
-    return 1
+    passed = False
+    try:
+        with running_site() as site:
+            verdicts = [_try_out(site, plan, home) for plan in plans]
+            passed = all(verdicts)
+    finally:
+        if passed:
+            shutil.rmtree(home)
+        else:
+            _say(f"FAILED with seed {seed}; history and logs are kept in {home}")
+    return 0 if passed else 1
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -11,6 +11,9 @@ from tests.chaos.faults import FAULTS, Fault, Guarantee, possible
 _CALM = 4.0
 """Seconds at the beginning of a storm in which nothing strikes: the group has work by then."""
 
+_LAST = 0.85
+"""The part of a storm in which faults begin: what begins last has to end, too."""
+
 
 class Step(NamedTuple):
     """`at`: seconds from the beginning of the storm; it strikes then, or when its lane is free. `seconds`:
@@ -51,8 +54,8 @@ def _dealt(rng: random.Random) -> Mapping[Guarantee, Sequence[Fault]]:
 
 
 def _spread(rng: random.Random, faults: Sequence[Fault], seconds: float, *, long: bool) -> Sequence[Step]:
-    """One after another in even slots, each somewhere in its slot."""
-    slot = max(0.0, seconds - _CALM) / len(faults)
+    """One after another in even slots, each beginning somewhere in its slot."""
+    slot = max(0.0, _LAST * seconds - _CALM) / len(faults)
     return tuple(
         Step(
             round(_CALM + slot * (index + rng.random()), 1),

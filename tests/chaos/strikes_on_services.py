@@ -98,7 +98,7 @@ def grow_input(trial: Trial, step: Step) -> Strike:
 
 
 def weather(bad: Weather) -> Callable[[Trial, Step], Strike]:
-    """On the links of all brokers and of the cache, or of one broker."""
+    """On the links of all brokers and of the cache, or of one broker that somebody is connected to."""
 
     def strike(trial: Trial, step: Step) -> Strike:
         links = _links(trial, step.pick)
@@ -129,8 +129,10 @@ def reset_connections(trial: Trial, step: Step) -> Strike:
 
 
 def _links(trial: Trial, pick: int) -> list[Link]:
-    brokers = trial.site.broker_links
-    return list(trial.site.proxies.links.values()) if pick % 2 else [brokers[pick // 2 % len(brokers)]]
+    if pick % 2:
+        return list(trial.site.proxies.links.values())
+    used = [link for link in trial.site.broker_links if link.used] or trial.site.broker_links
+    return [used[pick // 2 % len(used)]]
 
 
 def _touched(links: list[Link]) -> int:

@@ -25,6 +25,7 @@ from tests.kafka.waiting import eventually
 
 COMMITTED, UNCOMMITTED = "read_committed", "read_uncommitted"
 
+_DELIVERED_WITHIN = 180.0
 _QUIET = {"log_level": 0, "allow.auto.create.topics": False}
 
 
@@ -65,9 +66,9 @@ class Feeder(threading.Thread):
             while (left := due_at - time.monotonic()) > 0:
                 self._producer.poll(min(left, 0.1))
             self._send(item)
-        self._producer.flush(60)
+        self._producer.flush(_DELIVERED_WITHIN)
 
-    def finish(self, timeout: float = 120.0) -> list[Sent]:
+    def finish(self, timeout: float = _DELIVERED_WITHIN) -> list[Sent]:
         """Wait until all are acknowledged; raises AssertionError when one is not."""
         self.join(timeout)
         assert not self.is_alive(), "the feeder is still sending"
