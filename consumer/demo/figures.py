@@ -52,6 +52,11 @@ class Reading(NamedTuple):
     answered: int = 0
     asked: int = 0
 
+    @property
+    def settled(self) -> bool:
+        """Every replica has answered, and nothing is left to do for any."""
+        return self.answered == self.asked and not self.figures.lag
+
 
 class Readings:
     """Puts together what was read of `asked` replicas, round by round."""

@@ -26,6 +26,7 @@ _WHAT: Final = "scored and read by the subscriber"
 _LEAST_WIDTH: Final = 76
 _LEAST_HEIGHT: Final = 22
 _FRAME_EVERY: Final = 0.5  # seconds
+_SETTLE: Final = 5.0  # seconds after the last record until the figures are taken as they are
 _RECENT: Final = 1_000  # outputs among which the top anomalies are looked for
 _TOP: Final = 5
 
@@ -50,7 +51,7 @@ def _table(screen: Screen, scraper: Scraper, total: int) -> Iterator[Show]:
         board = _Board(screen, scraper, total, draw)
         with scraper.polling():
             yield board.show
-        scraper.look()
+        scraper.settle(_SETTLE)
         board.draw()
 
 
@@ -58,7 +59,7 @@ def _table(screen: Screen, scraper: Scraper, total: int) -> Iterator[Show]:
 def _lines(screen: Screen, scraper: Scraper, total: int) -> Iterator[Show]:
     with screen.bar(_WHAT, total) as update:
         yield lambda _, done: update(done)
-    scraper.look()
+    scraper.settle(_SETTLE)
 
 
 class _Board:

@@ -13,6 +13,7 @@ from typing import Final
 from consumer.demo.figures import Figures, Reading, Readings, figures_of
 
 _EVERY: Final = 1.0  # seconds from the end of one round to the next
+_AGAIN: Final = 0.1  # seconds until the next round where the last one is not final yet
 _PATIENCE: Final = 0.5  # seconds that a replica may take to connect, and again to answer
 
 
@@ -43,6 +44,15 @@ class Scraper:
         with ThreadPoolExecutor(len(self._ports), "scrape") as pool:
             answers = list(pool.map(self._ask, self._ports))
         self.latest = self._readings.add(time.monotonic(), answers)
+
+    def settle(self, seconds: float) -> None:
+        """Rounds until all have answered and no lag is left, which they tell only once a second; for at
+        most `seconds` and the round under way then. Not while polling."""
+        deadline = time.monotonic() + seconds
+        self.look()
+        while not self.latest.settled and time.monotonic() < deadline:
+            time.sleep(_AGAIN)
+            self.look()
 
     def _ask(self, port: int) -> Figures | None:
         return asked(port, self._patience)

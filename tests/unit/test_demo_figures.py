@@ -5,12 +5,23 @@ from __future__ import annotations
 import socket
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from prometheus_client import generate_latest
 
 from consumer import settings
-from consumer.demo.figures import CACHE, DEVICE, KNOWN, REPEATS, Figures, Readings, figures_of, together
+from consumer.demo.figures import (
+    CACHE,
+    DEVICE,
+    KNOWN,
+    REPEATS,
+    Figures,
+    Reading,
+    Readings,
+    figures_of,
+    together,
+)
 from consumer.demo.scrape import Scraper, asked
 from consumer.ops.health import Health
 from consumer.ops.http import Pages, Server
@@ -177,6 +188,25 @@ def test_a_replica_that_is_gone_and_one_that_is_silent_are_left_out(
     scraper.look()
     assert (scraper.latest.answered, scraper.latest.asked) == (1, 3)
     assert scraper.latest.figures.records == SIZE
+
+
+def test_the_end_waits_for_the_lag_to_go_but_not_for_ever(replica: tuple[Counting, int]) -> None:
+    counting, port = replica
+    counting.lags(3)
+    scraper = Scraper([port], patience=30.0)
+    scraper.settle(0.0)
+    assert scraper.latest.figures.lag == 3
+    with ThreadPoolExecutor() as pool:
+        waiting = pool.submit(scraper.settle, 60.0)
+        counting.lags(0)
+        waiting.result()
+    assert scraper.latest.figures.lag == 0
+
+
+def test_what_is_not_settled_is_told_from_what_is() -> None:
+    assert Reading(answered=2, asked=2).settled
+    assert not Reading(answered=1, asked=2).settled
+    assert not Reading(figures=Figures(lag=1), answered=2, asked=2).settled
 
 
 def test_polling_ends_with_its_block_and_what_was_read_stays(replica: tuple[Counting, int]) -> None:

@@ -12,7 +12,7 @@ from consumer.demo.live import frame, passage, summary
 from consumer.demo.outputs import Result, Token
 from consumer.demo.screen import Screen
 from consumer.records import ClosedBy
-from tests.unit.test_demo_figures import SIZE, Counting, gone, replica
+from tests.unit.test_demo_figures import SIZE, Counting, replica
 
 __all__ = ["replica"]
 
@@ -169,32 +169,36 @@ def test_without_a_terminal_lines_and_the_summary_are_all(replica: tuple[Countin
     ]
 
 
-def test_a_narrow_or_low_terminal_gets_a_bar_and_a_dumb_one_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_narrow_or_low_terminal_gets_a_bar_and_a_dumb_one_lines(
+    replica: tuple[Counting, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
     for width, height in ((60, 40), (100, 10)):
         sink = Terminal()
-        passed(screen_of(sink, width, height), gone())
+        passed(screen_of(sink, width, height), replica[1])
         assert "2/2" in sink.getvalue()
         assert "lag" not in sink.getvalue()
     monkeypatch.setenv("TERM", "dumb")
     sink = Terminal()
-    passed(screen_of(sink), gone())
+    passed(screen_of(sink), replica[1])
     assert "\x1b" not in sink.getvalue()
-    assert "2 of 2\nno replica told its metrics" in sink.getvalue()
+    assert "2 of 2\nbatches: 0, of" in sink.getvalue()
 
 
-def test_colours_that_are_forced_on_a_file_do_not_make_it_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_colours_that_are_forced_on_a_file_do_not_make_it_a_terminal(
+    replica: tuple[Counting, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("FORCE_COLOR", "1")
     sink = io.StringIO()
-    passed(screen_of(sink), gone())
+    passed(screen_of(sink), replica[1])
     assert "\x1b[" not in sink.getvalue()
 
 
 def test_without_colours_a_terminal_still_draws_and_the_words_are_set_off(
-    monkeypatch: pytest.MonkeyPatch,
+    replica: tuple[Counting, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
     sink = Terminal()
-    passed(screen_of(sink), gone())
+    passed(screen_of(sink), replica[1])
     assert HIDE in sink.getvalue()
     assert "»fire«" in sink.getvalue()
     assert "\x1b[1;31m" not in sink.getvalue()
