@@ -1,14 +1,36 @@
-"""Record headers under a limit in bytes."""
+"""Record headers: read from a message, and kept under a limit in bytes."""
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Collection, Iterable
+from typing import Protocol
 
 from consumer.records import Headers
 
 # W3C Trace Context: what links a result to the trace of its record is kept before all else.
 TRACE = frozenset({"traceparent", "tracestate"})
 _FRAMING = 10  # the two lengths of a header on the wire, at most
+
+# Calls it from C, which looks for an error that comes with a result; the interpreter does not, once it has
+# seen a call of `message.headers()` a few times, and the error would surface at some later instruction.
+_ask = operator.methodcaller("headers")
+
+
+class Message(Protocol):
+    """What the client hands over."""
+
+    def headers(self) -> list[tuple[str, bytes | None]] | None:
+        """Where a name is not UTF-8: the first call returns a broken list and leaves an exception behind;
+        another call returns the list, which then crashes the interpreter."""
+
+
+def headers_of(message: Message) -> Headers | None:
+    """The headers; None where a name is not UTF-8. Once for each message."""
+    try:
+        return tuple(_ask(message) or ())
+    except Exception:  # SystemError over UnicodeDecodeError today; anything here is the record's fault
+        return None
 
 
 def header_size(name: str, value: bytes | None) -> int:
