@@ -73,6 +73,8 @@ def headers() -> Iterator[Hostile]:
 def timestamps() -> Iterator[Hostile]:
     for name, milliseconds in (
         ("no timestamp", NO_TIMESTAMP),
+        ("the year 1", -62_135_596_800_000),
+        ("the millisecond before 1970", -2),
         ("1970", 0),
         ("the first millisecond", 1),
         ("2100", 4_102_444_800_000),
@@ -81,5 +83,5 @@ def timestamps() -> Iterator[Hostile]:
         ("seconds", 1_764_512_345),
         ("nanoseconds", 1_764_512_345_678_901_234),
     ):
-        yield Hostile(f"a record of {name}", b"disk closed", "scored", timestamp=milliseconds)
-        yield Hostile(f"a bad record of {name}", b"{", _BAD, timestamp=milliseconds)
+        yield Hostile(f"record of {name}", b"disk closed", "scored", timestamp=milliseconds)
+        yield Hostile(f"bad record of {name}", b"{", _BAD, timestamp=milliseconds)
