@@ -22,6 +22,7 @@ _COMMANDS = {
     "score": "consumer.cli_score",
     "evaluate": "consumer.cli_evaluate",
     "check": "consumer.cli_check",
+    "verify": "consumer.cli_verify",
     "demo": "consumer.cli_demo",
 }
 

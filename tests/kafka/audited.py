@@ -52,7 +52,9 @@ def key_of(partition: int, offset: int) -> bytes:
 class Audited:
     """Three topics of one test's own. Input partition p goes to output partition p modulo their number."""
 
-    def __init__(self, bootstrap: str, topics: Topics, name: str, partitions: tuple[int, int] = (2, 2)) -> None:
+    def __init__(
+        self, bootstrap: str, topics: Topics, name: str, partitions: tuple[int, int] = (2, 2)
+    ) -> None:
         self.bootstrap, self.partitions = bootstrap, partitions
         self.input, self.results, self.dead = (f"{name}-{role}" for role in ("in", "out", "dead"))
         self.group = f"{GROUP}-{name}"
@@ -70,11 +72,11 @@ class Audited:
 
     def feed(self, partition: int, count: int, producer: Producer | None = None, empty: bool = False) -> None:
         """Input records from offset 0 on: their keys say so. Transactions shift the offsets behind them."""
-        with_producer = producer or self.producer
         for offset in range(count):
             value = None if empty else b"line %d" % offset
-            with_producer.produce(self.input, value, key_of(partition, offset), partition=partition)
-        with_producer.flush(30)
+            (producer or self.producer).produce(
+                self.input, value, key_of(partition, offset), partition=partition
+            )
 
     def body(self, partition: int, offset: int, **changes: Any) -> dict[str, Any]:
         """A result that is right, but for `changes`; `input__key` reaches into `input`."""
@@ -107,7 +109,6 @@ class Audited:
 
     def write(self, *bodies: dict[str, Any] | bytes, producer: Producer | None = None, **where: Any) -> None:
         """Results, in this order. `where`: another key or partition of the output."""
-        with_producer = producer or self.producer
         for body in bodies:
             raw = body if isinstance(body, bytes) else msgspec.json.encode(body)
             told = msgspec.json.decode(raw.replace(b"NaN", b"null"))["input"]
@@ -115,8 +116,7 @@ class Audited:
                 "key": key_of(told["partition"], told["offset"]),
                 "partition": told["partition"] % self.partitions[1],
             }
-            with_producer.produce(self.results, raw, **(place | where))
-        with_producer.flush(30)
+            (producer or self.producer).produce(self.results, raw, **(place | where))
 
     def score(self, partition: int, offsets: Iterable[int], **changes: Any) -> None:
         """Right results of these records."""
@@ -128,7 +128,6 @@ class Audited:
         headers |= {f"consumer.{name.replace('_', '.')}": value for name, value in changes.items()}
         value = b"line %d" % offset
         self.producer.produce(self.dead, value, key_of(partition, offset), headers=[*headers.items()])
-        self.producer.flush(30)
 
     def headers(self, partition: int, offset: int, reason: str) -> dict[str, bytes | None]:
         key, value = key_of(partition, offset), b"line %d" % offset
@@ -163,8 +162,12 @@ class Audited:
         named = _prefixed("__connect.errors.", connect) | _prefixed("consumer.", own)
         return {name: text.encode() for name, text in named.items()}
 
+    def flush(self) -> None:
+        assert self.producer.flush(60) == 0
+
     def commit(self, **offsets: int) -> None:
-        """The group's next offsets, as p0=10, p1=20."""
+        """The group's next offsets, as p0=10, p1=20; after all that was written is in the log."""
+        self.flush()
         consumer = Consumer({"bootstrap.servers": self.bootstrap, "group.id": self.group, "log_level": 0})
         places = [TopicPartition(self.input, int(name[1:]), offset) for name, offset in offsets.items()]
         consumer.commit(offsets=places, asynchronous=False)
@@ -177,7 +180,8 @@ class Audited:
         return [*command, "--wait", "3", *arguments]
 
     def verify(self, *arguments: str, guarantee: str = "at-least-once") -> Audit:
-        """Run it in a process of its own."""
+        """Run it in a process of its own, after all that was written is in the log."""
+        self.flush()
         return run_verify(self.command("--json", *arguments, guarantee=guarantee))
 
 

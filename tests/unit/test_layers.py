@@ -18,12 +18,12 @@ LEVELS = {
     0: ["errors", "records"],
     1: [
         "allocator", "batcher", "calibration", "codec", "ends", "evaluation", "headers", "limits", "lines",
-        "loading", "masking", "masks", "normalize", "offsets", "pacing", "packing", "partitioner", "results",
+        "loading", "marks", "masking", "masks", "normalize", "offsets", "pacing", "packing", "partitioner", "results",
         "settings", "settings_docs", "settings_keys", "settings_redis", "settings_refused", "settings_rules",
         "settings_sources",
     ],
     2: ["ports"],
-    3: ["commits", "dead_letters", "encode", "flight", "intake", "isolation", "pipeline", "templates"],
+    3: ["commits", "dead_letters", "dedupe", "encode", "flight", "intake", "isolation", "pipeline", "templates"],
     4: ["kafka", "ops", "scoring", "stores"],
 }  # fmt: skip
 COMMANDS = 5
@@ -35,7 +35,8 @@ VENDORS = {
     "transformers": {"scoring"},
     "tokenizers": {"scoring"},
     "safetensors": {"scoring"},
-    "confluent_kafka": {"kafka", "demo", "cli"},  # `consumer version` names the client's version
+    # `consumer version` names the client's version; the audit shares no reader with what it audits.
+    "confluent_kafka": {"kafka", "demo", "cli", "verify"},
     "redis": {"stores"},
     "prometheus_client": {"ops", "demo"},  # the demonstration reads what replicas tell, as anybody can
 }
@@ -131,6 +132,21 @@ def test_only_the_command_line_reads_the_environment(path: Path) -> None:
     tells_openmp = path == PACKAGE / "scoring" / "__init__.py"
     allowed = tells_openmp or _part(path).startswith(("cli", "__main__", "demo"))
     assert not reads or allowed, "take it as an argument"
+
+
+AUDIT_MAY_IMPORT = {
+    "consumer.errors",
+    "consumer.kafka.config",  # how to reach the brokers
+    "consumer.loading",
+    "consumer.masking",
+    "consumer.settings",
+}
+
+
+@pytest.mark.parametrize("path", [p for p in _modules() if _part(p) == "verify"], ids=lambda path: path.stem)
+def test_the_audit_shares_no_code_with_what_it_audits(path: Path) -> None:
+    ours = {name for name in _imports(path) if name.partition(".")[0] == "consumer"}
+    assert {name for name in ours if not name.startswith("consumer.verify.")} <= AUDIT_MAY_IMPORT
 
 
 def test_no_two_modules_of_the_core_import_each_other() -> None:
