@@ -1,4 +1,4 @@
-"""`make bench`: every competitor on one broker, in turns; writes build/bench.json and build/bench.md."""
+"""`make bench`: competitors on the same brokers, in turns; writes build/bench.json and build/bench.md."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import click
 import msgspec
 
 from benchmarks import jobs
-from benchmarks.broker import broker, fill
+from benchmarks.broker import brokers, fill
 from benchmarks.jobs import Job, Measured
 from benchmarks.races import Comparison, Competitor, Runs, by_cpu, by_rate, race
 from benchmarks.report import Share, machine, markdown, share
@@ -23,6 +23,10 @@ from tests.kafka.topics import Topics
 
 NULL = {"scoring.factory": "benchmarks.null_scorer:make_scorer"}
 MODEL = {"scoring.model": "demo"}
+EXACTLY_ONCE = {"processing.guarantee": "exactly-once"}
+
+
+RACES = ("null", "distinct", "logs", "guarantees")
 
 
 class Sizes(msgspec.Struct, frozen=True):
@@ -38,7 +42,7 @@ class Sizes(msgspec.Struct, frozen=True):
 
 
 class Bench:
-    """One broker, one folder for answers."""
+    """Brokers, and one folder for answers."""
 
     def __init__(self, bootstrap: str, home: Path, sizes: Sizes) -> None:
         self._bootstrap, self._home, self.sizes = bootstrap, home, sizes
@@ -47,12 +51,11 @@ class Bench:
         self.shares: list[Share] = []
         self.runs: dict[str, Runs] = {}
 
-    # ---------------------------------------------------------------- the three races
+    # ---------------------------------------------------------------- the four races
 
     def null(self, corpora: list[Corpus]) -> None:
         """(a) Everything but the model, beside the bare client."""
-        endless = itertools.cycle(value for corpus in corpora for value in corpus.values())
-        values = list(itertools.islice(endless, self.sizes.null_records))
+        values = self._many(corpora)
         with_topic = self._prepared("null scorer", values)
         runs = self._race(
             "null scorer",
@@ -67,6 +70,27 @@ class Bench:
             by_rate(name, runs["service"], runs["bare"], 1.0),
             by_cpu(name, runs["service"], runs["bare"], 3.0),
         ]
+
+    def guarantees(self, corpora: list[Corpus]) -> None:
+        """(d) What transactions cost: everything but the model, under both guarantees."""
+        with_topic = self._prepared("both guarantees", self._many(corpora))
+        runs = self._race(
+            "guarantees",
+            {
+                "exactly once": with_topic("benchmarks.service", NULL | EXACTLY_ONCE),
+                "at least once": with_topic("benchmarks.service", NULL),
+            },
+            self.sizes.rounds,
+        )
+        name = "null scorer on three brokers: exactly once ÷ at least once"
+        self.comparisons += [
+            by_rate(name, runs["exactly once"], runs["at least once"], None),
+            by_cpu(name, runs["exactly once"], runs["at least once"], None),
+        ]
+
+    def _many(self, corpora: list[Corpus]) -> list[bytes]:
+        endless = itertools.cycle(value for corpus in corpora for value in corpus.values())
+        return list(itertools.islice(endless, self.sizes.null_records))
 
     def distinct(self, corpus: Corpus) -> None:
         """(b) and (c) where every text is new."""
@@ -147,37 +171,51 @@ def tell(line: str) -> None:
     click.echo(line, err=True)
 
 
-def measure(sizes: Sizes, only: str) -> tuple[dict[str, str], Bench]:
+def measure(sizes: Sizes, only: str) -> tuple[dict[str, str], list[Bench]]:
     """All races, or those whose name holds `only`. Blocks for minutes."""
     facts, folder = machine(), data_folder()
     logs = as_they_come(folder)
-    with broker() as cluster, tempfile.TemporaryDirectory(prefix="bench-") as home:
-        bench = Bench(cluster.bootstrap, Path(home), sizes)
-        if only in "null":
-            bench.null(logs)
-        if only in "distinct":
-            bench.distinct(all_distinct(folder, sizes.distinct))
-        for corpus in logs if only in "logs" else []:
-            bench.as_it_comes(corpus)
+    benches = []
+    with tempfile.TemporaryDirectory(prefix="bench-") as home:
+        if only != "guarantees":
+            with brokers(1) as cluster:
+                benches.append(Bench(cluster.bootstrap, Path(home), sizes))
+                _on_one_broker(benches[-1], logs, folder, only)
+        if only in "guarantees":
+            with brokers(3) as cluster:
+                benches.append(Bench(cluster.bootstrap, Path(home), sizes))
+                benches[-1].guarantees(logs)
     facts["records"] = ", ".join(f"{c.name} ({'real' if c.real else 'invented'})" for c in logs)
-    return facts, bench
+    return facts, benches
+
+
+def _on_one_broker(bench: Bench, logs: list[Corpus], folder: Path | None, only: str) -> None:
+    if only in "null":
+        bench.null(logs)
+    if only in "distinct":
+        bench.distinct(all_distinct(folder, bench.sizes.distinct))
+    for corpus in logs if only in "logs" else []:
+        bench.as_it_comes(corpus)
 
 
 @click.command()
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), default=Path("build"))
-@click.option("--only", type=click.Choice(["null", "distinct", "logs"]), help="One of the three races.")
+@click.option("--only", type=click.Choice(RACES), help="One of the races.")
 def main(out: Path, only: str | None) -> None:
     """Measure, print the table, and write bench.json and bench.md into the folder --out."""
     began = time.monotonic()
     try:
-        facts, bench = measure(Sizes(), only or "")
+        facts, benches = measure(Sizes(), only or "")
     except FileNotFoundError as error:
         tell(str(error))
         sys.exit(2)
-    table = markdown(facts, bench.comparisons, bench.shares)
+    comparisons = [each for bench in benches for each in bench.comparisons]
+    shares = [each for bench in benches for each in bench.shares]
+    runs = {name: each for bench in benches for name, each in bench.runs.items()}
+    table = markdown(facts, comparisons, shares)
     out.mkdir(exist_ok=True)
     (out / "bench.md").write_text(table + "\n", "utf-8")
-    document = {"facts": facts, "comparisons": bench.comparisons, "shares": bench.shares, "runs": bench.runs}
+    document = {"facts": facts, "comparisons": comparisons, "shares": shares, "runs": runs}
     (out / "bench.json").write_bytes(msgspec.json.format(msgspec.json.encode(document)))
     click.echo(table)
     tell(f"took {time.monotonic() - began:,.0f} s; written to {out / 'bench.json'} and {out / 'bench.md'}")

@@ -1,4 +1,4 @@
-"""One Apache Kafka broker for the whole benchmark, and the topics on it."""
+"""The Apache Kafka brokers of the benchmark, and the topics on them."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ _FLUSH_EVERY = 50_000  # half of what the client queues
 
 
 @contextmanager
-def broker() -> Iterator[AnyCluster]:
-    """A fresh broker from the jars, or the one that KAFKA_BOOTSTRAP_SERVERS names. Raises FileNotFoundError
-    when there is neither."""
+def brokers(size: int) -> Iterator[AnyCluster]:
+    """So many fresh brokers from the jars, or those that KAFKA_BOOTSTRAP_SERVERS names. Raises
+    FileNotFoundError when there are neither."""
     named = os.environ.get("KAFKA_BOOTSTRAP_SERVERS")
     if named:
         yield ExternalCluster(named)
         return
     if not any(JARS.glob("kafka-clients-*.jar")):
         raise FileNotFoundError(f"no Apache Kafka in {JARS}: `make kafka-jars` fetches it")
-    cluster = Cluster()
+    cluster = Cluster(size=size)
     try:
         cluster.start()
         cluster.wait_ready()
