@@ -55,6 +55,6 @@ def _load(settings: Settings) -> Scorer:
 
         return load_own(settings.scoring)
     from consumer.scoring.scorer import load_scorer  # noqa: PLC0415 - torch takes seconds to import
-    from consumer.stores.redis_scores import open_scores  # noqa: PLC0415 - help needs no Redis client
+    from consumer.stores.redis_store import open_scores  # noqa: PLC0415 - help needs no Redis client
 
     return load_scorer(settings.scoring, settings.output.explain_from, open_scores(settings.redis))

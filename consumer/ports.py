@@ -24,6 +24,7 @@ from consumer.records import (
     Start,
     TopicPartition,
 )
+from consumer.sharing import SharedStats
 
 
 class Clock(Protocol):
@@ -49,27 +50,6 @@ class ModelInfo(msgspec.Struct, frozen=True):
     version: str
 
 
-class StoreStats(NamedTuple):
-    """What a SharedScores did so far."""
-
-    lookups: int = 0  # calls, one per micro-batch
-    read_errors: int = 0  # of them failed, or not answered in time
-    wait_seconds: float = 0.0  # that lookups held micro-batches up
-    written: int = 0  # entries that the store took
-    write_errors: int = 0  # failed calls
-    reads_bypassed: bool = False  # now: it failed too often in a row and is left alone
-    writes_bypassed: bool = False
-
-
-class SharedStats(NamedTuple):
-    """The shared score cache; all zero where there is none."""
-
-    hits: int = 0  # texts that it answered
-    misses: int = 0  # texts that the cache of this process missed, and the shared one too
-    refused: int = 0  # entries that were not what this model had written for their key
-    store: StoreStats = StoreStats()
-
-
 class ScorerStats(NamedTuple):
     """What the scorer did since it was loaded: counters that only grow, unless said otherwise.
 
@@ -91,25 +71,6 @@ class ScorerStats(NamedTuple):
     cache_entries: int = 0  # now: texts in the score cache
     known_texts: int = 0  # now: texts in the known-text set
     shared: SharedStats = SharedStats()
-
-
-class SharedScores(Protocol):
-    """A cache of scores that replicas share; may forget anything at any time. One thread calls all but
-    `stats`. Nothing here raises: what goes wrong is a miss."""
-
-    def get_many(self, keys: Sequence[bytes]) -> Sequence[bytes | None]:
-        """A value, untrusted, or None for each key; all None after a time that the settings bound."""
-        ...
-
-    def put_many(self, entries: Mapping[bytes, bytes]) -> None:
-        """Start writing; never waits. May drop them."""
-        ...
-
-    def stats(self) -> StoreStats: ...
-
-    def close(self) -> None:
-        """Let go, without waiting for what is under way."""
-        ...
 
 
 class Pending(Protocol):

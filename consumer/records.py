@@ -96,6 +96,18 @@ class Empty(msgspec.Struct, frozen=True):
     """A tombstone or an empty value: nothing to score, still one output record."""
 
 
+class Duplicate(msgspec.Struct, frozen=True):
+    """A repeat of an event whose result is acknowledged already: not scored, still one output record.
+
+    `event_id` is what both have in common; `partition` and `offset` are those of the first record, in the
+    same topic.
+    """
+
+    event_id: str
+    partition: int
+    offset: int
+
+
 class Reason(StrEnum):
     """Why a record became a dead letter. The values are public: header, metric label, log field."""
 
@@ -146,14 +158,14 @@ class Score(msgspec.Struct, frozen=True):
 
 
 Decoded: TypeAlias = Event | Empty | Rejection
-Verdict: TypeAlias = Score | Empty | Rejection
+Verdict: TypeAlias = Score | Empty | Rejection | Duplicate
 
 
 class Entry(msgspec.Struct, frozen=True, gc=False):
-    """A record and what the codec made of it."""
+    """A record and what the codec made of it, or that its event came before."""
 
     record: Record
-    decoded: Decoded
+    decoded: Decoded | Duplicate
 
 
 class ClosedBy(StrEnum):
@@ -168,12 +180,14 @@ class ClosedBy(StrEnum):
 class MicroBatch(msgspec.Struct, frozen=True):
     """The unit of publishing and committing: entries in arrival order.
 
-    `asked_at`: when the poll that returned the oldest entry was asked (monotonic seconds).
+    `asked_at`: when the poll that returned the oldest entry was asked (monotonic seconds). `topic_id`: the
+    brokers' id of the input topic, once its events were compared with earlier ones.
     """
 
     entries: tuple[Entry, ...]
     closed_by: ClosedBy
     asked_at: float
+    topic_id: str | None = None
 
     @property
     def events(self) -> tuple[Event, ...]:

@@ -255,7 +255,8 @@ class Scoring(Section, frozen=True):
 
 
 class RedisSection(Section, frozen=True):
-    """A score cache that replicas share, in Redis or Valkey; docs/redis.md."""
+    """A score cache that replicas share, in Redis or Valkey, and where `[dedupe]` keeps its marks;
+    docs/redis.md."""
 
     url: Annotated[
         str | None,
@@ -268,15 +269,26 @@ class RedisSection(Section, frozen=True):
     ] = None
     ssl_certificate_location: Annotated[str | None, _d("PEM file of the client certificate (mTLS).")] = None
     ssl_key_location: Annotated[str | None, _d("PEM file of the client key (mTLS).")] = None
-    budget: Annotated[_Short, _d("Seconds that one micro-batch waits for it at most.")] = 0.1
+    budget: Annotated[_Short, _d("Seconds that one micro-batch waits for scores at most.")] = 0.1
     timeout: Annotated[_Short, _d("Seconds until an answer, after which the connection is given up.")] = 0.2
     connect_timeout: Annotated[_Short, _d("Seconds until a connection.")] = 0.2
-    ttl: Annotated[_Count, _d("Seconds that an entry is kept.")] = 604_800
+    ttl: Annotated[_Count, _d("Seconds that a score is kept.")] = 604_800
     key_prefix: Annotated[
         Annotated[str, Meta(max_length=200)], _d("Put before every key; what an ACL can be limited to.")
     ] = "anomaly-consumer:"
     breaker_failures: Annotated[_Count, _d("Failures in a row after which it is bypassed.")] = 3
     breaker_cool_down: Annotated[_Seconds, _d("Seconds from then, and between trials, to a trial.")] = 5.0
+
+
+class Dedupe(Section, frozen=True):
+    """Events that come again under the id of an earlier one are published as `duplicate`, not scored again;
+    needs `redis.url`. docs/redis.md."""
+
+    enabled: Annotated[bool, _d("Look up the ids of events. Those without an id are always scored.")] = False
+    ttl: Annotated[
+        _Count, _d("Seconds that an id is remembered; no longer than the results topic keeps results.")
+    ] = 86_400
+    budget: Annotated[_Short, _d("Seconds that one micro-batch waits for the ids at most.")] = 0.1
 
 
 class Metrics(Section, frozen=True):
@@ -322,6 +334,7 @@ class Settings(Section, frozen=True):
     shutdown: Shutdown = Shutdown()
     scoring: Scoring = Scoring()
     redis: RedisSection = RedisSection()
+    dedupe: Dedupe = Dedupe()
     metrics: Metrics = Metrics()
     health: Health = Health()
     log: Log = Log()

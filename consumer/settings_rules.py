@@ -145,9 +145,16 @@ def _redis(settings: Settings) -> Iterator[_Broken]:
 
 
 def _own_scorer(settings: Settings) -> Iterator[_Broken]:
-    if settings.scoring.factory is not None and settings.redis.url is not None:
-        what = "is not used with scoring.factory: the shared cache knows fitted models only; unset one"
-        yield _Broken("redis.url", ("scoring.factory",), what)
+    unused = settings.redis.url is not None and not settings.dedupe.enabled
+    if settings.scoring.factory is not None and unused:
+        what = "serves only dedupe.enabled with scoring.factory: scores are shared of fitted models"
+        yield _Broken("redis.url", ("scoring.factory", "dedupe.enabled"), f"{what}; unset one")
+
+
+def _dedupe(settings: Settings) -> Iterator[_Broken]:
+    if settings.dedupe.enabled and settings.redis.url is None:
+        what = "needs a place for what is remembered; give redis.url"
+        yield _Broken("dedupe.enabled", ("redis.url",), what)
 
 
 _RULES: tuple[Callable[[Settings], Iterator[_Broken]], ...] = (
@@ -159,4 +166,5 @@ _RULES: tuple[Callable[[Settings], Iterator[_Broken]], ...] = (
     _tls,
     _redis,
     _own_scorer,
+    _dedupe,
 )

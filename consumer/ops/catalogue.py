@@ -50,7 +50,7 @@ RECORDS = _counter(
     "records",
     "Records whose one output record is acknowledged, by outcome; repeats count again.",
     "outcome",
-    ("scored", "empty", "dead_letter"),
+    ("scored", "empty", "duplicate", "dead_letter"),
 )
 ANOMALIES = _counter("anomalies", "Scored records at or above the threshold.")
 DEAD_LETTERS = _counter(
@@ -146,6 +146,19 @@ OUT_OF_MEMORY = _counter("out_of_memory", "Times the device's memory ran out and
 TOKEN_BUDGET = _gauge("device_batch_budget_tokens", "Padded tokens that a device batch may have now.")
 CACHE_ENTRIES = _gauge("score_cache_entries", "Texts in the score cache.")
 KNOWN_TEXTS = _gauge("known_texts", "Texts in the known-text set.")
+
+# Events that come again (`dedupe.enabled`). How many were repeats: consumer_records_total, `duplicate`.
+DEDUPE_EVENTS = _counter("dedupe_events", "Events whose id was looked up among those that came before.")
+DEDUPE_REUSED = _counter("dedupe_reused_ids", "Events whose id came before with another value; scored.")
+DEDUPE_REFUSED = _counter("dedupe_refused", "Entries found that no replica wrote; ignored.")
+DEDUPE_WRITTEN = _counter("dedupe_marks_written", "Ids that were remembered anew.")
+DEDUPE_LOOKUPS = _counter("dedupe_lookups", "Times that Redis was asked, at most once for each micro-batch.")
+DEDUPE_WAIT = _counter("dedupe_wait_seconds", "Seconds that micro-batches waited for it.")
+DEDUPE_READ_ERRORS = _counter("dedupe_read_errors", "Times it was asked and failed, or was too slow.")
+DEDUPE_WRITE_ERRORS = _counter("dedupe_write_errors", "Times it refused what was written.")
+DEDUPE_BYPASSED = _gauge(
+    "dedupe_bypassed", "1 while it failed too often in a row and is left alone.", "operation"
+)
 
 # The process.
 READY = _gauge("ready", "1 while /ready answers 200.")

@@ -14,7 +14,8 @@ from prometheus_client.registry import Collector
 
 from consumer.ops import catalogue as c
 from consumer.ops.catalogue import Definition
-from consumer.ports import ModelInfo, ScorerStats, SharedStats
+from consumer.ports import ModelInfo, ScorerStats
+from consumer.sharing import MarkStats, SharedStats, StoreStats
 
 _CODE = re.compile(r"(?<![A-Za-z0-9_])_?[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+(?![A-Za-z0-9_])")
 _WORDS = re.compile(r"[A-Za-z]+")
@@ -119,8 +120,37 @@ class ScorerCollector(Collector):
         ]
 
 
+class MarksCollector(Collector):
+    """What is known of events that came before, asked for once per scrape."""
+
+    def __init__(self, stats: Callable[[], MarkStats]) -> None:
+        self._stats = stats
+
+    def describe(self) -> Iterable[Metric]:
+        return self._families(MarkStats())
+
+    def collect(self) -> Iterable[Metric]:
+        return self._families(self._stats())
+
+    def _families(self, s: MarkStats) -> list[Metric]:
+        return [
+            counter(c.DEDUPE_EVENTS, s.asked),
+            counter(c.DEDUPE_REUSED, s.reused),
+            counter(c.DEDUPE_REFUSED, s.refused),
+            counter(c.DEDUPE_WRITTEN, s.store.written),
+            counter(c.DEDUPE_LOOKUPS, s.store.lookups),
+            counter(c.DEDUPE_WAIT, s.store.wait_seconds),
+            counter(c.DEDUPE_READ_ERRORS, s.store.read_errors),
+            counter(c.DEDUPE_WRITE_ERRORS, s.store.write_errors),
+            gauge(c.DEDUPE_BYPASSED, _bypassed(s.store)),
+        ]
+
+
+def _bypassed(s: StoreStats) -> tuple[tuple[tuple[str], float], ...]:
+    return (("read",), float(s.reads_bypassed)), (("write",), float(s.writes_bypassed))
+
+
 def _shared(s: SharedStats) -> list[Metric]:
-    bypassed = ((("read",), float(s.store.reads_bypassed)), (("write",), float(s.store.writes_bypassed)))
     return [
         counter(c.SHARED_HITS, s.hits),
         counter(c.SHARED_MISSES, s.misses),
@@ -130,5 +160,5 @@ def _shared(s: SharedStats) -> list[Metric]:
         counter(c.SHARED_WAIT, s.store.wait_seconds),
         counter(c.SHARED_READ_ERRORS, s.store.read_errors),
         counter(c.SHARED_WRITE_ERRORS, s.store.write_errors),
-        gauge(c.SHARED_BYPASSED, bypassed),
+        gauge(c.SHARED_BYPASSED, _bypassed(s.store)),
     ]

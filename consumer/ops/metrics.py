@@ -22,12 +22,25 @@ from prometheus_client.registry import Collector
 import consumer
 from consumer.ops import catalogue as c
 from consumer.ops.catalogue import Definition
-from consumer.ops.collectors import Bounded, BulkHistogram, ScorerCollector, counter, gauge
+from consumer.ops.collectors import (
+    Bounded,
+    BulkHistogram,
+    MarksCollector,
+    ScorerCollector,
+    counter,
+    gauge,
+)
 from consumer.ops.partitions import PartitionCollector
 from consumer.ports import Observer, Scorer
-from consumer.records import Empty, MicroBatch, Output, Position, Rejection, Score, TopicPartition
+from consumer.records import Duplicate, Empty, MicroBatch, Output, Position, Rejection, Score, TopicPartition
+from consumer.sharing import Marks
 
-_OUTCOMES: dict[type, str] = {Score: "scored", Empty: "empty", Rejection: "dead_letter"}
+_OUTCOMES: dict[type, str] = {
+    Score: "scored",
+    Empty: "empty",
+    Duplicate: "duplicate",
+    Rejection: "dead_letter",
+}
 
 
 class Process(NamedTuple):
@@ -96,6 +109,10 @@ class Metrics(Observer):
         self._registry.register(ScorerCollector(scorer.model, scorer.stats))
         build = Gauge(c.BUILD.name, c.BUILD.help, c.BUILD.labels, registry=self._registry)
         build.labels(consumer.__version__, scorer.model.name).set(1)
+
+    def marks_opened(self, marks: Marks) -> None:
+        """What is asked for the numbers of repeats from now on. Once per registry."""
+        self._registry.register(MarksCollector(marks.stats))
 
     # The way of a batch
 

@@ -19,13 +19,14 @@ from consumer.calibration import threshold_for
 from consumer.errors import ConsumerError, ScorerFailed
 from consumer.flight import Settled
 from consumer.normalize import Normalized, level_prefix
-from consumer.ports import ModelInfo, Pending, ScorerStats, SharedScores, SharedStats
+from consumer.ports import ModelInfo, Pending, ScorerStats
 from consumer.records import Event, Rejection, Score, Token
 from consumer.scoring.cache import Cache, digest
 from consumer.scoring.explain import Word, surprising_words, tokens
 from consumer.scoring.shared import Shared, join, share, split
 from consumer.scoring.worker import Task, Worker, failure
 from consumer.settings import Scoring
+from consumer.sharing import SharedStats, SharedStore
 
 if TYPE_CHECKING:  # torch takes seconds to import
     from consumer.scoring.judge import Verdicts
@@ -271,7 +272,7 @@ def _key(item: str) -> str | bytes:
     return item if len(item) <= _SHORT else digest(item)
 
 
-def load_scorer(scoring: Scoring, explain_from: float, store: SharedScores | None = None) -> ModelScorer:
+def load_scorer(scoring: Scoring, explain_from: float, store: SharedStore | None = None) -> ModelScorer:
     """Load and warm the model that `scoring.model` names; blocks for seconds. `store`: where replicas
     share what they measured. Raises Misconfigured."""
     from consumer.scoring.stored import load_stored  # noqa: PLC0415 - it imports torch

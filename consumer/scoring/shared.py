@@ -22,8 +22,8 @@ import numpy as np
 import numpy.typing as npt
 
 import consumer
-from consumer.ports import SharedScores, SharedStats
 from consumer.scoring.parts import Floats, Integers, Measured
+from consumer.sharing import SharedStats, SharedStore
 
 if TYPE_CHECKING:  # torch takes seconds to import
     from consumer.scoring.stored import StoredModel
@@ -136,7 +136,7 @@ class Sealed:
 class Shared:
     """Measurements of items, by way of a store. Owned by one thread; `stats` may be called from any."""
 
-    def __init__(self, store: SharedScores, identity: Identity, shape: Shape) -> None:
+    def __init__(self, store: SharedStore, identity: Identity, shape: Shape) -> None:
         self.shape = shape
         self._store = store
         self._sealed = Sealed(identity)
@@ -188,7 +188,7 @@ class Shared:
             )
 
 
-def share(stored: StoredModel, store: SharedScores) -> Shared:
+def share(stored: StoredModel, store: SharedStore) -> Shared:
     """Between the replicas of this release that run this model."""
     parts = stored.fitted.parts
     shapes = [(part.name, part.statistics) for part in parts]

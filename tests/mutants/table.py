@@ -278,9 +278,9 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "a store that takes nothing is not read either",
-        "consumer/stores/redis_scores.py",
+        "consumer/stores/redis_store.py",
         "            if self._writes.failed(self._clock()):",
         "            if self._reads.failed(self._clock()):",
-        _unit("test_redis_scores.py::test_a_store_that_takes_nothing_is_still_read"),
+        _unit("test_redis_store.py::test_a_store_that_takes_nothing_is_still_read"),
     ),
 )

@@ -24,7 +24,7 @@ from consumer.records import Event, Rejection, Score
 from consumer.scoring.scorer import ModelScorer
 from consumer.scoring.shared import Measurement, Shared, share
 from consumer.settings import RedisSection, Scoring
-from consumer.stores.redis_scores import RedisScores, open_scores
+from consumer.stores.redis_store import RedisStore, open_scores
 from tests.redis.faults import FAULTS, Fault, Home
 from tests.redis.servers import until, valkey
 from tests.redis.standin import StoredStandIn, events, fit_standin
@@ -89,7 +89,7 @@ class Replica:
         self._scorer.close()
 
 
-def _timed(stored: StoredStandIn, store: RedisScores) -> Timed:
+def _timed(stored: StoredStandIn, store: RedisStore) -> Timed:
     shared = share(stored, store)  # type: ignore[arg-type] # a stand-in
     shared.__class__ = Timed
     assert isinstance(shared, Timed)

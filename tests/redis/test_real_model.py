@@ -14,7 +14,7 @@ pytest.importorskip("torch", reason="scoring needs torch")
 from consumer.records import Event, Rejection, Score
 from consumer.scoring.scorer import ModelScorer, load_scorer
 from consumer.settings import RedisSection
-from consumer.stores.redis_scores import open_scores
+from consumer.stores.redis_store import open_scores
 from tests.redis.servers import until, valkey
 from tests.scoring.conftest import fitted, model, normal_events, scoring
 

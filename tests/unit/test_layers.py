@@ -18,12 +18,15 @@ LEVELS = {
     0: ["errors", "records"],
     1: [
         "allocator", "batcher", "calibration", "codec", "ends", "evaluation", "headers", "limits", "lines",
-        "loading", "marks", "masking", "masks", "normalize", "offsets", "pacing", "packing", "partitioner", "results",
-        "settings", "settings_docs", "settings_keys", "settings_redis", "settings_refused", "settings_rules",
-        "settings_sources",
+        "loading", "marks", "masking", "masks", "normalize", "offsets", "pacing", "packing", "partitioner",
+        "results", "settings", "settings_docs", "settings_keys", "settings_redis", "settings_refused",
+        "settings_rules", "settings_sources",
     ],
-    2: ["ports"],
-    3: ["commits", "dead_letters", "dedupe", "encode", "flight", "intake", "isolation", "pipeline", "templates"],
+    2: ["ports", "sharing"],
+    3: [
+        "commits", "dead_letters", "dedupe", "encode", "flight", "intake", "isolation", "pipeline",
+        "templates",
+    ],
     4: ["kafka", "ops", "scoring", "stores"],
 }  # fmt: skip
 COMMANDS = 5

@@ -9,6 +9,7 @@ import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
 import consumer
+from consumer.dedupe import NoMarks
 from consumer.ops import catalogue
 from consumer.ops.collectors import Bounded
 from consumer.ops.metrics import Metrics, Process
@@ -17,6 +18,7 @@ from consumer.ops.partitions import Sample, extended, seconds_to_drain
 from consumer.ports import ModelInfo, Observer, ScorerStats
 from consumer.records import (
     ClosedBy,
+    Duplicate,
     Empty,
     Entry,
     Event,
@@ -68,6 +70,7 @@ def labels_of(registry: CollectorRegistry, name: str) -> list[dict[str, str]]:
 def test_registered_metrics_are_exactly_the_documented_ones_with_their_types_and_labels() -> None:
     metrics, registry = made()
     metrics.model_loaded(FakeScorer())
+    metrics.marks_opened(NoMarks())
     exercise_everything(metrics)
     seen = {}
     for family in registry.collect():
@@ -114,15 +117,15 @@ def test_outcomes_add_up_to_the_records_published() -> None:
         Score(3.5, True, 2.0),
         Score(0.5, False, 2.0),
         Empty(),
+        Duplicate("e-1", 0, 3),
         Rejection(Reason.BAD_HEADERS, "header names"),
         Rejection(Reason.POISON, "the scorer fails"),
         Rejection(Reason.POISON, "the scorer fails"),
     ]
     metrics.published([output(v) for v in verdicts], 0.02)
-    outcomes = {
-        o: value(registry, "consumer_records_total", outcome=o) for o in ("scored", "empty", "dead_letter")
-    }
-    assert outcomes == {"scored": 2, "empty": 1, "dead_letter": 3}
+    told = ("scored", "empty", "duplicate", "dead_letter")
+    outcomes = {o: value(registry, "consumer_records_total", outcome=o) for o in told}
+    assert outcomes == {"scored": 2, "empty": 1, "duplicate": 1, "dead_letter": 3}
     assert value(registry, "consumer_anomalies_total") == 1
     assert value(registry, "consumer_dead_letters_total", reason="bad_headers") == 1
     assert value(registry, "consumer_dead_letters_total", reason="poison") == 2

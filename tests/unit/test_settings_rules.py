@@ -40,6 +40,8 @@ from consumer.settings_rules import split_address
         ({"redis.url": "redis://cache?socket_timeout=9"}, "redis.url", "address only"),
         ({"redis.url": "redis://cache/first"}, "redis.url", "no database number"),
         ({"redis.url": "redis://cache", "redis.username": "u"}, "redis.password", "must be set"),
+        ({"dedupe.enabled": "true"}, "dedupe.enabled", "give redis.url"),
+        ({"redis.url": "redis://cache", "scoring.factory": "a:b"}, "redis.url", "fitted models"),
         (
             {"redis.url": "redis://cache", "redis.ssl_ca_location": "/dev/null"},
             "redis.ssl_ca_location",
@@ -69,6 +71,8 @@ def test_a_broken_rule_names_the_key_its_value_and_the_other_key(
         {"delivery.timeout": "299.9"},
         {"batch.idle_wait": "0.25"},
         {"redis.url": "redis://cache"},
+        {"redis.url": "redis://cache", "dedupe.enabled": "true"},
+        {"redis.url": "redis://cache", "dedupe.enabled": "true", "scoring.factory": "a:b"},
         {"redis.url": "rediss://[::1]:6380/3", "redis.ssl_ca_location": "/dev/null"},
         {"redis.url": "unix:///run/valkey.sock"},
         {"kafka.bootstrap_servers": "a:1, [::1]:9092,10.0.0.1:65535"},

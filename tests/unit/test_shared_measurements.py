@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from consumer.ports import StoreStats
 from consumer.scoring.parts import Measured
 from consumer.scoring.shared import Identity, Measurement, Sealed, Shape, Shared, decode, encode, join, split
+from consumer.sharing import StoreStats
 
 SHAPE = Shape((4, 1), tokens_of=0)
 IDENTITY = Identity("0123456789abcdef", "fp32 256/64", b"the manifest")

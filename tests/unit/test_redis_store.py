@@ -1,4 +1,4 @@
-"""The shared score cache over a client that fails on demand."""
+"""What replicas share, over a client that fails on demand."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from threading import Event
 import pytest
 
 from consumer.settings import RedisSection
-from consumer.stores.redis_scores import RedisScores, open_scores
+from consumer.stores.redis_store import RedisStore, open_scores
 
 
 class Clock:
@@ -53,14 +53,15 @@ class FakeClient:
 class World:
     def __init__(self, budget: float = 5.0) -> None:
         self.client, self.clock = FakeClient(), Clock()
-        self.scores = RedisScores(RedisSection(url="redis://x", budget=budget), self.client, self.clock)
+        settings = RedisSection(url="redis://x")
+        self.store = RedisStore(settings, self.client, "scores", budget, self.clock)
 
     def settle(self) -> None:
         """Wait until the lane has done what was sent: a read comes behind every write."""
         gate, self.client.gate = self.client.gate, None
         error, self.client.read_error = self.client.read_error, None
-        self.scores._reads.open = False
-        self.scores.get_many([b"settle"])
+        self.store._reads.open = False
+        self.store.get_many([b"settle"])
         self.client.gate, self.client.read_error = gate, error
 
 
@@ -70,16 +71,16 @@ def test_it_is_off_unless_a_url_is_set() -> None:
 
 def test_what_is_put_is_found_in_one_call_each() -> None:
     world = World()
-    world.scores.put_many({b"a": b"1", b"b": b"2"})
-    assert world.scores.get_many([b"b", b"c", b"a"]) == [b"2", None, b"1"]
+    world.store.put_many({b"a": b"1", b"b": b"2"})
+    assert world.store.get_many([b"b", b"c", b"a"]) == [b"2", None, b"1"]
     assert world.client.calls == ["write", "read"]
-    assert world.scores.stats().written == 2
+    assert world.store.stats().written == 2
 
 
 def test_nothing_is_called_for_nothing() -> None:
     world = World()
-    world.scores.put_many({})
-    assert world.scores.get_many([]) == []
+    world.store.put_many({})
+    assert world.store.get_many([]) == []
     assert world.client.calls == []
 
 
@@ -89,13 +90,13 @@ def test_failing_reads_are_misses_told_once_and_bypassed_after_the_third(
     world = World()
     world.client.read_error = OSError("refused")
     for _ in range(10):
-        assert world.scores.get_many([b"a", b"b"]) == [None, None]
+        assert world.store.get_many([b"a", b"b"]) == [None, None]
     assert world.client.calls == ["read"] * 3
-    stats = world.scores.stats()
+    stats = world.store.stats()
     assert (stats.lookups, stats.read_errors, stats.reads_bypassed) == (3, 3, True)
     for trial in range(1, 5):
         world.clock.now = 5.0 * trial
-        world.scores.get_many([b"a"])
+        world.store.get_many([b"a"])
     assert world.client.calls == ["read"] * 7
     assert [record.action for record in caplog.records] == ["redis_bypassed"]  # type: ignore[attr-defined]
 
@@ -105,22 +106,22 @@ def test_it_comes_back_with_the_first_good_trial() -> None:
     world.client.entries[b"a"] = b"1"
     world.client.read_error = OSError("refused")
     for _ in range(3):
-        world.scores.get_many([b"a"])
+        world.store.get_many([b"a"])
     world.client.read_error = None
-    assert world.scores.get_many([b"a"]) == [None]
+    assert world.store.get_many([b"a"]) == [None]
     world.clock.now = 5.0
-    assert world.scores.get_many([b"a"]) == [b"1"]
-    assert not world.scores.stats().reads_bypassed
+    assert world.store.get_many([b"a"]) == [b"1"]
+    assert not world.store.stats().reads_bypassed
 
 
 def test_a_client_that_never_answers_is_given_up_and_what_waits_behind_it_is_skipped() -> None:
     world = World(budget=0.01)
     world.client.gate = gate = Event()
     for _ in range(10):
-        assert world.scores.get_many([b"a"]) == [None]
-    world.scores.put_many({b"a": b"1"})
+        assert world.store.get_many([b"a"]) == [None]
+    world.store.put_many({b"a": b"1"})
     assert world.client.calls == ["read"]
-    assert world.scores.stats().read_errors == 3
+    assert world.store.stats().read_errors == 3
     gate.set()
     assert world.client.wrote.wait(10)
     assert world.client.calls == ["read", "write"]
@@ -131,23 +132,23 @@ def test_a_store_that_takes_nothing_is_still_read() -> None:
     world.client.entries[b"a"] = b"1"
     world.client.write_error = OSError("OOM")
     for _ in range(10):
-        world.scores.put_many({b"b": b"2"})
-        assert world.scores.get_many([b"a"]) == [b"1"]
-    stats = world.scores.stats()
+        world.store.put_many({b"b": b"2"})
+        assert world.store.get_many([b"a"]) == [b"1"]
+    stats = world.store.stats()
     assert world.client.calls.count("write") == stats.write_errors == 3
     assert (stats.reads_bypassed, stats.writes_bypassed) == (False, True)
     world.client.write_error, world.clock.now = None, 5.0
-    world.scores.put_many({b"b": b"2"})
-    assert world.scores.get_many([b"b"]) == [b"2"]
-    assert not world.scores.stats().writes_bypassed
+    world.store.put_many({b"b": b"2"})
+    assert world.store.get_many([b"b"]) == [b"2"]
+    assert not world.store.stats().writes_bypassed
 
 
 def test_writes_that_would_pile_up_are_dropped_and_the_caller_goes_on() -> None:
     world = World(budget=0.01)
     world.client.gate = gate = Event()
-    world.scores.get_many([b"a"])
+    world.store.get_many([b"a"])
     for n in range(100):
-        world.scores.put_many({b"%d" % n: b""})
+        world.store.put_many({b"%d" % n: b""})
     gate.set()
     world.client.gate = None
     world.settle()
@@ -157,10 +158,10 @@ def test_writes_that_would_pile_up_are_dropped_and_the_caller_goes_on() -> None:
 def test_nothing_is_written_any_more_once_it_is_closed() -> None:
     world = World(budget=0.01)
     world.client.gate = gate = Event()
-    world.scores.get_many([b"a"])
-    world.scores.put_many({b"a": b"1"})
-    world.scores.close()
+    world.store.get_many([b"a"])
+    world.store.put_many({b"a": b"1"})
+    world.store.close()
     gate.set()
-    world.scores._lane._thread.join(10)
-    assert not world.scores._lane._thread.is_alive()
+    world.store._lane._thread.join(10)
+    assert not world.store._lane._thread.is_alive()
     assert world.client.calls == ["read", "close"]

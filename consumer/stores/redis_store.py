@@ -1,4 +1,4 @@
-"""The score cache that replicas share, in Redis or Valkey. Advisory: whatever it does costs time only."""
+"""What replicas share, in Redis or Valkey: scores and marks. Advisory: whatever it does costs time only."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Protocol
 
 from redis.exceptions import ReadOnlyError
 
-from consumer.ports import StoreStats
-from consumer.settings import RedisSection
+from consumer.settings import Dedupe, RedisSection
+from consumer.sharing import StoreStats
 from consumer.stores.breaker import Breaker
 from consumer.stores.lane import Errand, Lane
 from consumer.stores.redis_client import make_client
@@ -36,12 +36,13 @@ class Client(Protocol):
 
 
 class RedisClient:
-    """Both calls over redis-py, with the prefix and the time to live of the settings."""
+    """Both calls over redis-py. Every entry has `ttl` seconds to live; with `keep_first` an entry that is
+    there is neither replaced nor prolonged."""
 
-    def __init__(self, settings: RedisSection) -> None:
+    def __init__(self, settings: RedisSection, ttl: int, *, keep_first: bool = False) -> None:
         self._redis = make_client(settings)
         self._prefix = settings.key_prefix.encode()
-        self._ttl = settings.ttl
+        self._ttl, self._keep_first = ttl, keep_first
 
     def read(self, keys: Sequence[bytes]) -> Sequence[bytes | None]:
         found = self._redis.mget([self._prefix + key for key in keys])
@@ -50,7 +51,7 @@ class RedisClient:
     def write(self, entries: Mapping[bytes, bytes]) -> int:
         pipeline = self._redis.pipeline(transaction=False)
         for key, value in entries.items():
-            pipeline.set(self._prefix + key, value, ex=self._ttl)
+            pipeline.set(self._prefix + key, value, ex=self._ttl, nx=self._keep_first)
         answers = pipeline.execute(raise_on_error=False)
         for answer in answers:
             if isinstance(answer, ReadOnlyError):
@@ -58,29 +59,35 @@ class RedisClient:
                 self._redis.connection_pool.disconnect()
             if isinstance(answer, Exception):
                 raise answer
-        return len(answers)
+        return sum(map(bool, answers))
 
     def close(self) -> None:
         self._redis.close()
         self._redis.connection_pool.disconnect()
 
 
-class RedisScores:
-    """SharedScores over a client. Reads wait at most `redis.budget`; writes never wait.
+class RedisStore:
+    """A SharedStore over a client. Reads wait at most `budget` seconds; writes never wait.
 
     Reads and writes have a breaker each: a store that is full or read-only still answers. One thread
-    calls; `stats` may be called from any.
+    calls; `stats` may be called from any. `use`: what it is for, in the log.
     """
 
     def __init__(
-        self, settings: RedisSection, client: Client, clock: Callable[[], float] = time.monotonic
+        self,
+        settings: RedisSection,
+        client: Client,
+        use: str,
+        budget: float,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._client = client
         self._clock = clock
-        self._budget = settings.budget
+        self._use = use
+        self._budget = budget
         self._reads = Breaker(settings.breaker_failures, settings.breaker_cool_down)
         self._writes = Breaker(settings.breaker_failures, settings.breaker_cool_down)
-        self._lane = Lane("shared-scores", _PLACES, client.close)
+        self._lane = Lane(f"redis-{use}", _PLACES, client.close)
         self._read_stats = StoreStats()  # each written by one thread only
         self._write_stats = StoreStats()
 
@@ -98,7 +105,7 @@ class RedisScores:
             self._read_failed(why)
             return [None] * len(keys)
         if self._reads.succeeded():
-            _log.info("redis answers again", extra={"action": "redis_back", "operation": "read"})
+            self._tell_back("read")
         return errand.result()
 
     def put_many(self, entries: Mapping[bytes, bytes]) -> None:
@@ -127,28 +134,38 @@ class RedisScores:
         except Exception as error:  # advisory: whatever went wrong, nobody waits for this
             self._write_stats = s._replace(write_errors=s.write_errors + 1)
             if self._writes.failed(self._clock()):
-                _tell_bypassed("write", error)
+                self._tell_bypassed("write", error)
             return
         self._write_stats = s._replace(written=s.written + written)
         if self._writes.succeeded():
-            _log.info("redis takes scores again", extra={"action": "redis_back", "operation": "write"})
+            self._tell_back("write")
 
     def _read_failed(self, why: Exception | str) -> None:
         s = self._read_stats
         self._read_stats = s._replace(read_errors=s.read_errors + 1)
         if self._reads.failed(self._clock()):
-            _tell_bypassed("read", why)
+            self._tell_bypassed("read", why)
+
+    def _tell_bypassed(self, operation: str, why: Exception | str) -> None:
+        """Once per outage."""
+        shown = f"{type(why).__name__}: {why}" if isinstance(why, Exception) else why
+        fields = {"use": self._use, "operation": operation, "why": shown[:300]}
+        text = "redis fails and is bypassed for now; no record waits for it"
+        _log.warning(text, extra={"action": "redis_bypassed", **fields})
+
+    def _tell_back(self, operation: str) -> None:
+        fields = {"use": self._use, "operation": operation}
+        _log.info("redis answers again", extra={"action": "redis_back", **fields})
 
 
-def _tell_bypassed(operation: str, why: Exception | str) -> None:
-    """Once per outage."""
-    shown = f"{type(why).__name__}: {why}" if isinstance(why, Exception) else why
-    _log.warning(
-        "redis fails and is bypassed for now; scores are computed here",
-        extra={"action": "redis_bypassed", "operation": operation, "why": shown[:300]},
-    )
+def open_scores(settings: RedisSection) -> RedisStore | None:
+    """The store of scores; None where redis.url is unset. Does not connect."""
+    if settings.url is None:
+        return None
+    return RedisStore(settings, RedisClient(settings, settings.ttl), "scores", settings.budget)
 
 
-def open_scores(settings: RedisSection) -> RedisScores | None:
-    """None where redis.url is unset. Does not connect."""
-    return None if settings.url is None else RedisScores(settings, RedisClient(settings))
+def open_marks(settings: RedisSection, dedupe: Dedupe) -> RedisStore:
+    """The store of marks. Wants redis.url. Does not connect."""
+    client = RedisClient(settings, dedupe.ttl, keep_first=True)
+    return RedisStore(settings, client, "marks", dedupe.budget)
