@@ -16,12 +16,14 @@ import msgspec
 
 from consumer import __version__
 from consumer.codec import EventCodec
+from consumer.dedupe import NoMarks, SharedMarks
 from consumer.errors import Fatal, Misconfigured
 from consumer.isolation import Isolating
 from consumer.kafka.admin import Report, inspect
 from consumer.kafka.messages import Outgoings
 from consumer.kafka.sink import KafkaSink
 from consumer.kafka.source import KafkaSource
+from consumer.kafka.topic_id import ask_topic_id
 from consumer.kafka.transactions import TransactionalSink
 from consumer.ops.fan_out import FanOut
 from consumer.ops.health import Health
@@ -34,6 +36,7 @@ from consumer.pipeline import Pipeline, Ports
 from consumer.ports import Observer, Scorer, Sink
 from consumer.settings import Settings
 from consumer.settings_keys import secrets_of
+from consumer.sharing import Marks
 
 _log = logging.getLogger(__name__)
 _COLLECT_EVERY = 20_000  # containers made and still held: some micro-batches' worth
@@ -63,6 +66,7 @@ def build_ports(
         sink=_sink(settings, outgoings, source, observer),
         observer=observer,
         clock=SystemClock(),
+        marks=_marks(settings),
     )
 
 
@@ -70,6 +74,15 @@ def _sink(settings: Settings, outgoings: Outgoings, source: KafkaSource, observe
     if settings.exactly_once:
         return TransactionalSink(settings, outgoings, source.group_metadata, client_logger(), observer)
     return KafkaSink(settings, outgoings, client_logger(), observer)
+
+
+def _marks(settings: Settings) -> Marks:
+    if not settings.dedupe.enabled:
+        return NoMarks()
+    from consumer.stores.redis_store import open_marks  # noqa: PLC0415 - the Redis client, only where it is used
+
+    store = open_marks(settings.redis, settings.dedupe)
+    return SharedMarks(settings.kafka.group_id, store, ask_topic_id(settings, settings.dedupe.budget))
 
 
 class Watching(msgspec.Struct, frozen=True):
@@ -141,6 +154,7 @@ class Service:
         watching.metrics.model_loaded(scorer)
         _collect_rarely()
         ports = build_ports(self._settings, scorer, watching.observer, report.partitions)
+        watching.metrics.marks_opened(ports.marks)
         _log.info("model is warm, joining the group", extra={"action": "join", "model": scorer.model.version})
         return self._wrap(ports)
 
@@ -174,6 +188,7 @@ class Service:
             _log.info("stopped, everything finished is committed", extra={"action": "stop"})
             return 0
         finally:
+            ports.marks.close()
             ports.scorer.close()
         _leave(ports)
         return 1

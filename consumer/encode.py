@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Literal
 
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
@@ -11,9 +12,10 @@ from msgspec.structs import replace
 from consumer.errors import BadRecord
 from consumer.headers import fit, headers_size
 from consumer.ports import ModelInfo
-from consumer.records import Event, Headers, Output, Reason, Record, Rejection, Score
+from consumer.records import Duplicate, Event, Headers, Output, Reason, Record, Rejection, Score
 from consumer.results import (
     SCHEMA_VERSION,
+    FirstRecord,
     Result,
     check_finite,
     input_of,
@@ -45,7 +47,7 @@ class Encoded(msgspec.Struct, frozen=True, gc=False):
 
 
 class ResultEncoder:
-    """Encodes what was scored and what is empty. A repeat differs in `scored_at` alone."""
+    """Encodes what was scored, what is empty, and what came before. A repeat differs in `scored_at` alone."""
 
     def __init__(self, settings: Results, group: str, model: ModelInfo) -> None:
         self._settings = settings
@@ -123,11 +125,17 @@ class ResultEncoder:
         if isinstance(verdict, Score) and isinstance(event, Event):
             scored = self._scored(record, event, verdict, scored_at)
             return scored, _ANOMALY if verdict.is_anomaly else _NORMAL
-        return self._empty(record, scored_at), ()
+        if isinstance(verdict, Duplicate):
+            return self._duplicate(record, verdict, scored_at), ()
+        return self._unscored("empty", record, scored_at), ()
 
-    def _empty(self, record: Record, scored_at: str) -> Result:
+    def _duplicate(self, record: Record, verdict: Duplicate, scored_at: str) -> Result:
+        first = FirstRecord(record.topic, verdict.partition, verdict.offset)
+        return replace(self._unscored("duplicate", record, scored_at), first=first, event_id=verdict.event_id)
+
+    def _unscored(self, outcome: Literal["empty", "duplicate"], record: Record, scored_at: str) -> Result:
         name = result_id(record, self._settings.id_prefix)
-        return Result(SCHEMA_VERSION, name, "empty", input_of(record), self._group, self._model, scored_at)
+        return Result(SCHEMA_VERSION, name, outcome, input_of(record), self._group, self._model, scored_at)
 
     def _scored(self, record: Record, event: Event, score: Score, scored_at: str) -> Result:
         check_finite(score)

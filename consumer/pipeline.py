@@ -1,7 +1,7 @@
 """The straight line, spelled once:
 
-    source.poll → codec.decode → batcher.add / take → scorer.submit → pending.result
-        → sink.send → receipt → ledger.write → source.commit
+    source.poll → codec.decode → batcher.add / take → marks.sift → scorer.submit → pending.result
+        → sink.send → receipt → ledger.write, marks.keep → source.commit
 
 One thread owns all of it. A step polls Kafka at exactly one place, and waiting is repeating steps, so
 a rebalance callback always finds every unfinished batch in `_flights` and can finish them in order
@@ -16,6 +16,7 @@ import msgspec
 
 from consumer.batcher import Batcher
 from consumer.commits import Commits
+from consumer.dedupe import NoMarks
 from consumer.ends import Ends
 from consumer.errors import Fatal, Infrastructure
 from consumer.flight import Flight, Flights, Room, Settled
@@ -26,6 +27,7 @@ from consumer.pacing import ResendPace
 from consumer.ports import Clock, Codec, Observer, Scorer, Sink, Source
 from consumer.records import ClosedBy, Start, TopicPartition
 from consumer.settings import Settings
+from consumer.sharing import Marks
 
 _IDLE_POLL = 0.1  # longest poll when nothing is under way: bounds how late a stop or a commit is noticed
 _WAIT = 0.01  # longest wait within a step while something is under way
@@ -41,6 +43,7 @@ class Ports(msgspec.Struct, frozen=True):
     sink: Sink
     observer: Observer
     clock: Clock
+    marks: Marks = NoMarks()
 
 
 class Pipeline:
@@ -52,7 +55,7 @@ class Pipeline:
     def __init__(self, settings: Settings, ports: Ports) -> None:
         self._settings = settings
         self._source, self._scorer, self._sink = ports.source, ports.scorer, ports.sink
-        self._observer, self._clock = ports.observer, ports.clock
+        self._marks, self._observer, self._clock = ports.marks, ports.observer, ports.clock
         self._batcher = Batcher(settings.batch)
         self._ledger = Ledger()
         self._ends = Ends()
@@ -121,6 +124,7 @@ class Pipeline:
                 return
             self._write(flight)
             self._flights.retire()
+            self._marks.keep(flight.batch, flight.outputs or ())
             if self._resends.succeeded():
                 self._observer.trouble("results topic", None)
             self._observer.published(flight.outputs or (), now - flight.sent_at)
@@ -182,7 +186,7 @@ class Pipeline:
     def _launch(self, now: float) -> None:
         if (closed_by := self._can_launch(now)) is None:
             return
-        batch = self._batcher.take(closed_by)
+        batch = self._marks.sift(self._batcher.take(closed_by))
         events = batch.events
         pending = self._scorer.submit(events) if events else Settled()
         self._flights.launch(Flight(batch, pending, now))
@@ -235,6 +239,7 @@ class Pipeline:
         self._joined_at = self._clock.now()
         self._forget(starts.keys())
         self._ledger.assign(starts)
+        self._marks.renew()
         self._commits.hurry()
         self._observer.rebalanced("assigned", starts.keys())
 

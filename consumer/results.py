@@ -39,16 +39,23 @@ class ResultToken(msgspec.Struct, frozen=True, gc=False):
     text: str | UnsetType
 
 
+class FirstRecord(msgspec.Struct, frozen=True, gc=False):
+    topic: str
+    partition: int
+    offset: int
+
+
 class Result(msgspec.Struct, frozen=True, gc=False):
     """What is UNSET is not written."""
 
     schema_version: int
     id: str
-    outcome: Literal["scored", "empty"]
+    outcome: Literal["scored", "empty", "duplicate"]
     input: InputRecord
     group: str
     model: Raw
     scored_at: str
+    first: FirstRecord | UnsetType = UNSET
     score: float | UnsetType = UNSET
     is_anomaly: bool | UnsetType = UNSET
     threshold: float | UnsetType = UNSET

@@ -12,7 +12,7 @@ import pytest
 from consumer.encode import Encoded, ResultEncoder
 from consumer.errors import BadRecord
 from consumer.ports import ModelInfo
-from consumer.records import Empty, Entry, Event, Output, Reason, Record, Rejection, Score, Token
+from consumer.records import Duplicate, Empty, Entry, Event, Output, Reason, Record, Rejection, Score, Token
 from consumer.results import rfc3339
 from consumer.settings import Results
 
@@ -91,6 +91,16 @@ def test_an_empty_record_has_neither_score_nor_threshold_nor_verdict_header() ->
         "model",
         "scored_at",
     }
+
+
+def test_a_repeat_of_an_event_names_its_id_and_the_first_record_and_nothing_of_a_score() -> None:
+    repeat = Duplicate("e-1", 5, 7)
+    encoded = encode(event=repeat, verdict=repeat)
+    written = json.loads(encoded.value or b"")
+    assert encoded.headers == []
+    assert (written["id"], written["outcome"], written["event_id"]) == ("events|3|42", "duplicate", "e-1")
+    assert written["first"] == {"topic": "events", "partition": 5, "offset": 7}
+    assert not {"score", "is_anomaly", "threshold", "message"} & written.keys()
 
 
 def test_the_key_is_the_inputs_key_byte_for_byte() -> None:

@@ -15,7 +15,7 @@ from consumer import codec
 from consumer.codec import EventCodec
 from consumer.encode import ResultEncoder
 from consumer.ports import ModelInfo
-from consumer.records import Empty, Entry, Event, Output, Record, Score, Token
+from consumer.records import Duplicate, Empty, Entry, Event, Output, Record, Score, Token
 from consumer.results import MAX_KEY_CHARS, SCHEMA_VERSION, Result
 from consumer.settings import Input, Results
 
@@ -123,12 +123,23 @@ def test_a_scored_result_needs_each_of_its_three(missing: str) -> None:
     assert not RESULTS.is_valid(document)
 
 
-@pytest.mark.parametrize("outcome", ["empty", "duplicate"])
+UNSCORED = [Empty(), Duplicate("e-1", 3, 42)]
+
+
+@pytest.mark.parametrize("verdict", UNSCORED)
 @pytest.mark.parametrize("field", REQUIRED_OF_SCORED)
-def test_no_other_result_may_have_any_of_them(outcome: str, field: str) -> None:
-    document = _result(Empty(), Empty()) | {"outcome": outcome}
+def test_no_other_result_may_have_any_of_them(verdict: Any, field: str) -> None:
+    document = _result(verdict, verdict)
     RESULTS.validate(document)
     assert not RESULTS.is_valid(document | {field: True if field == "is_anomaly" else 1.0})
+
+
+def test_a_duplicate_names_the_first_record_and_no_other_result_does() -> None:
+    repeat = _result(*[UNSCORED[1]] * 2)
+    first = repeat.pop("first")
+    assert not RESULTS.is_valid(repeat)
+    assert not RESULTS.is_valid(_result(Empty(), Empty()) | {"first": first})
+    assert not RESULTS.is_valid(_result(Event("a"), Score(1.0, False, 2.0)) | {"first": first})
 
 
 @given(
@@ -151,10 +162,11 @@ def test_no_other_result_may_have_any_of_them(outcome: str, field: str) -> None:
             tuple
         ),
     )
-    | st.just(Empty()),
+    | st.just(Empty())
+    | st.builds(Duplicate, st.text(st.characters(codec="utf-8")), *[st.integers(0, 2**40)] * 2),
     key=st.none() | st.binary(max_size=8),
     include=st.sampled_from(["message", "none", "event"]),
 )
 def test_whatever_the_encoder_writes_conforms(event: Any, verdict: Any, key: Any, include: Any) -> None:
-    decoded = Empty() if isinstance(verdict, Empty) else event
+    decoded = event if isinstance(verdict, Score) else verdict
     RESULTS.validate(_result(decoded, verdict, key, include=include))
