@@ -20,6 +20,11 @@ _HISTORIES = (
     "tests/unit/test_random_history.py::test_no_history_loses_a_record_or_commits_ahead_of_its_output[from-0]",
 )
 
+_IN_TRANSACTIONS = (
+    "tests/unit/test_random_history.py"
+    "::test_no_history_in_transactions_loses_repeats_or_reorders_a_record[from-0]",
+)
+
 
 def _unit(test: str) -> tuple[str, ...]:
     return (f"tests/unit/{test}",)
@@ -282,5 +287,48 @@ MUTANTS: tuple[Mutant, ...] = (
         "            if self._writes.failed(self._clock()):",
         "            if self._reads.failed(self._clock()):",
         _unit("test_redis_store.py::test_a_store_that_takes_nothing_is_still_read"),
+    ),
+    Mutant(
+        "a transaction keeps the results of a lost partition",
+        "consumer/pipeline.py",
+        "        self._sink.strike(partitions)\n",
+        "",
+        _IN_TRANSACTIONS,
+    ),
+    Mutant(
+        "a commit runs beside the transaction of its partition",
+        "consumer/commits.py",
+        "        if not self._exactly_once:\n            return offsets",
+        "        return offsets",
+        _unit(
+            "test_pipeline_transactions.py"
+            "::test_a_step_over_markers_is_not_committed_beside_a_transaction_of_its_partition"
+        ),
+    ),
+    Mutant(
+        "a batch may be launched while a commit is on its way to be overtaken",
+        "consumer/commits.py",
+        "if self._exactly_once and self._pace.outstanding:",
+        "if False:",
+        _unit(
+            "test_pipeline_transactions.py"
+            "::test_nothing_is_launched_while_a_step_over_markers_is_being_committed"
+        ),
+    ),
+    Mutant(
+        "what is sent into transactions is not bounded",
+        "consumer/flight.py",
+        " and sum(map(len, flights.sent)) < self._most_sent",
+        "",
+        _IN_TRANSACTIONS,
+    ),
+    Mutant(
+        "a revoke leaves its transaction open",
+        "consumer/pipeline.py",
+        "                self._sink.settle(deadline)",
+        "                self._wait(min(deadline, now + _WAIT))",
+        _unit(
+            "test_pipeline_transactions.py::test_a_revoke_ends_the_transaction_before_the_callback_returns"
+        ),
     ),
 )

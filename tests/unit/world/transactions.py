@@ -119,7 +119,7 @@ class FakeTransactions:
                 self.clock.advance(_NAP)
 
     def close(self, deadline: float) -> None:
-        if self._known_at is None:
+        if self._inside and self._known_at is None:
             self._abort("closed")
 
     def die(self) -> None:
