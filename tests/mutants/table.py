@@ -87,7 +87,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "uncommitted records do not hold launches back",
         "consumer/commits.py",
-        "return self._ledger.unstarted or self._ledger.uncommitted > self._policy.max_uncommitted",
+        "return self._ledger.unstarted or self._ledger.uncommitted > self._most",
         "return self._ledger.unstarted",
         _unit(
             "test_pipeline.py::test_nothing_is_launched_beyond_max_uncommitted_until_commits_are_acknowledged"
@@ -191,8 +191,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "a second commit overtakes the first",
         "consumer/pacing.py",
-        "        if self._asked_at is not None:\n",
-        "        if self._asked_at is not None and self._refused:\n",
+        "        if self.outstanding:\n",
+        "        if self.outstanding and self._refused:\n",
         _unit("test_pacing.py::test_one_commit_is_outstanding_at_most"),
     ),
     Mutant(

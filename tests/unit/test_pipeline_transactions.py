@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from consumer.settings import Processing, Transaction
+from consumer.settings import Delivery, Processing, Transaction
 
 from .world.scene import P0, P1, Scene, settings
 from .world.source import CommitFate
@@ -54,7 +54,7 @@ def test_nothing_is_launched_beyond_the_records_of_a_transaction() -> None:
 
 
 def test_a_revoke_ends_the_transaction_before_the_callback_returns() -> None:
-    scene = in_transactions(max_time=10.0)
+    scene = in_transactions(max_time=10.0, delivery=Delivery(revoke_budget=5.0))
     scene.join(P0, P1)
     scene.fill(P0, 3)
     scene.until(lambda: scene.journal.count("sent") == 1)
