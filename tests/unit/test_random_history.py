@@ -28,6 +28,7 @@ def test_no_history_in_transactions_loses_repeats_or_reorders_a_record(seeds: ra
 
 
 def _live_through(seeds: range, *, exactly_once: bool) -> None:
+    repeats = 0
     for seed in seeds:
         history = History(seed, exactly_once=exactly_once)
         try:
@@ -35,3 +36,5 @@ def _live_through(seeds: range, *, exactly_once: bool) -> None:
         except BaseException as error:
             story = f"\n{history.journal.tail()}\n\nreplay with HISTORY_SEED={seed}: {error!r}"
             pytest.fail(story, pytrace=bool(_SEED))
+        repeats += history.broker.repeats
+    assert repeats or len(seeds) < _BLOCK, "no event came a second time"

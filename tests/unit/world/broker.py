@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 from zlib import crc32
 
-from consumer.records import Empty, Output, Record, Rejection, Start, TopicPartition
+from consumer.records import Duplicate, Empty, Output, Record, Rejection, Start, TopicPartition
 
 from .device import outcome_of
 from .journal import Journal, Violation
@@ -64,6 +64,8 @@ class Broker:
         self.written: list[Written] = []
         self.acknowledged: dict[TopicPartition, set[int]] = defaultdict(set)
         self.first_committed: dict[TopicPartition, int] = {}
+        self.scored: set[tuple[TopicPartition, int]] = set()  # sent, perhaps in vain
+        self.repeats = 0
         self.pending: set[TopicPartition] = set()  # a transaction that is being committed holds offsets
 
     # ---------------------------------------------------------------- input
@@ -120,18 +122,34 @@ class Broker:
     # ---------------------------------------------------------------- output
 
     def check_output(self, output: Output) -> None:
-        """I7, I12, I13: what goes out is the record that was read, under its one classification."""
+        """I7, I12, I13, I19: what goes out is the record that was read, under its one classification."""
         record = output.entry.record
         truth = self.logs[record.source].records.get(record.offset)
         if truth is None or (truth.value, truth.key) != (record.value, record.key):
             raise Violation(f"I7: no such input record: {record.source} at {record.offset}")
         verdict = output.verdict
+        if isinstance(verdict, Duplicate):
+            return self._check_repeat(truth, verdict)
         if isinstance(verdict, Rejection):
             outcome = str(verdict.reason)
         else:
             outcome = "empty" if isinstance(verdict, Empty) else "scored"
         if outcome != outcome_of(truth.value):
             raise Violation(f"I12: {truth.value!r} became {outcome}")
+        if outcome == "scored":
+            self.scored.add((record.source, record.offset))
+        return None
+
+    def _check_repeat(self, record: Record, verdict: Duplicate) -> None:
+        """I19: another record with the same value was scored, and its result is acknowledged."""
+        source = TopicPartition(record.topic, verdict.partition)
+        first = self.logs[source].records.get(verdict.offset)
+        if first is None or first == record or first.value != record.value:
+            raise Violation(f"I19: {record} is no repeat of {verdict}")
+        written = verdict.offset in self.acknowledged[source]
+        if not written or (source, verdict.offset) not in self.scored:
+            raise Violation(f"I19: {record} is suppressed by {verdict}, which has no result")
+        self.repeats += 1
 
     def append(self, record: Record, epoch: int | None) -> None:
         late = self.epochs[record.source] != epoch

@@ -9,6 +9,7 @@ from consumer.settings import (
     Batch,
     Commit,
     DeadLetter,
+    Dedupe,
     Delivery,
     Kafka,
     PipelineSection,
@@ -48,6 +49,7 @@ def some_settings(rng: random.Random, *, exactly_once: bool) -> Settings:
         shutdown=Shutdown(drain_timeout=rng.choice((0.3, 1.5))),
         scoring=Scoring(stall_after=rng.choice((6.0, 9.0)), max_failures=10**9),
         dead_letter=DeadLetter(max_run=10**9, ratio_window=10**9),
+        dedupe=Dedupe(enabled=rng.random() < 0.5),
     )
 
 

@@ -26,6 +26,8 @@ def outcome_of(value: bytes | None) -> str:
 
 
 class FakeCodec:
+    """The first character of a text is the event's id."""
+
     def decode(self, record: Record) -> Decoded:
         outcome = outcome_of(record.value)
         if outcome == "empty":
@@ -33,7 +35,8 @@ class FakeCodec:
         if outcome in (Reason.UNDECODABLE, Reason.OVERSIZE):
             return Rejection(Reason(outcome), "says the value")
         assert record.value is not None
-        return Event(record.value.decode())
+        text = record.value.decode()
+        return Event(text, id=text[0])
 
 
 class _Pending:

@@ -111,7 +111,8 @@ class History:
         source.end_is_told = lambda: self.calm or rng.random() < 0.6
         source.elsewhere = self._elsewhere
         source.commit_fate, source.commit_now_fate = self.chance.commit_fate, self.chance.commit_now_fate
-        sink.rng = rng
+        sink.rng = scene.store.rng = rng
+        scene.store.trouble = self.chance.trouble
         if isinstance(sink, FakeTransactions):
             sink.fate = self.chance.commit_call_fate
         else:

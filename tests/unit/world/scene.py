@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from itertools import count
 
+from consumer.dedupe import NoMarks, SharedMarks
 from consumer.isolation import Isolating
 from consumer.pipeline import Pipeline, Ports
 from consumer.records import TopicPartition
@@ -15,6 +16,7 @@ from .clock import FakeClock
 from .contract import SendRules
 from .device import FakeCodec, FakeDevice
 from .journal import Journal, Violation
+from .marks import FakeStore, FakeTopicId
 from .observer import FakeObserver
 from .sink import FakeSink
 from .source import FakeSource, Rebalance
@@ -53,11 +55,12 @@ class Scene:
         self.journal = Journal(self.clock.now)
         self.broker = Broker(self.journal, policy)
         self.observer = FakeObserver(self.journal)
+        self.store = FakeStore(self.clock)
         self._names = count()
         self.boot()
 
     def boot(self) -> None:
-        """A new process: nothing but the brokers survives."""
+        """A new process: nothing but the brokers and the store survives."""
         self.source = FakeSource(self.clock, self.journal, self.broker)
         self.source.max_poll_interval = self.settings.kafka.max_poll_interval
         self.device = FakeDevice(self.clock, self.journal)
@@ -65,7 +68,8 @@ class Scene:
         self.rules = SendRules(self.broker, self.source, self.settings)
         self.sink.sending = self.rules.check
         scorer = Isolating(self.device, self.settings.scoring.max_failures)
-        ports = Ports(self.source, FakeCodec(), scorer, self.sink, self.observer, self.clock)
+        marks = SharedMarks("group", self.store, FakeTopicId()) if self.settings.dedupe.enabled else NoMarks()
+        ports = Ports(self.source, FakeCodec(), scorer, self.sink, self.observer, self.clock, marks)
         self.pipeline = Pipeline(self.settings, ports)
         self.journal.note("boot")
 
