@@ -16,6 +16,7 @@ from confluent_kafka import (
 from confluent_kafka import TopicPartition as KafkaPartition
 
 from consumer.errors import Fatal
+from consumer.kafka.birth import Births
 from consumer.kafka.broker_states import any_broker_up
 from consumer.kafka.client_errors import broken_for_good
 from consumer.kafka.config import consumer_config, make_client
@@ -53,7 +54,8 @@ class KafkaSource:
         }
         options = {} if logger is None else {"logger": logger}
         self._consumer: Consumer = make_client(Consumer, config, settings, **options)
-        self._starts = StartFinder(self._consumer, settings)
+        self._births = Births()
+        self._starts = StartFinder(self._consumer, settings, self._births)
         self._misplaced = Misplaced(self._starts)
 
     # ---------------------------------------------------------------- Source
@@ -95,13 +97,13 @@ class KafkaSource:
 
     def commit(self, offsets: Mapping[TopicPartition, int]) -> None:
         try:
-            self._consumer.commit(offsets=_with_offsets(offsets), asynchronous=True)
+            self._consumer.commit(offsets=self.positions(offsets), asynchronous=True)
         except KafkaException as error:
             self._listener.on_commit_refused(offsets.keys(), error.args[0].name())
 
     def commit_now(self, offsets: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, int]:
         try:
-            answers = self._consumer.commit(offsets=_with_offsets(offsets), asynchronous=False)
+            answers = self._consumer.commit(offsets=self.positions(offsets), asynchronous=False)
         except KafkaException:
             return {}
         return {_ours(a): a.offset for a in answers or () if a.error is None}
@@ -109,6 +111,10 @@ class KafkaSource:
     def group_metadata(self) -> object:
         """Who we are in the group now, for a transaction to name. Never asks the broker."""
         return self._consumer.consumer_group_metadata()
+
+    def positions(self, offsets: Mapping[TopicPartition, int]) -> list[KafkaPartition]:
+        """What is committed for these, by us or in a transaction."""
+        return [self._births.position(partition, offset) for partition, offset in offsets.items()]
 
     def log_ends(self) -> Mapping[TopicPartition, int]:
         ends = {}

@@ -9,6 +9,7 @@ from confluent_kafka import Consumer, KafkaException
 from confluent_kafka import TopicPartition as KafkaPartition
 
 from consumer.errors import Fatal
+from consumer.kafka.birth import Births, known_at_birth
 from consumer.records import Start, TopicPartition
 from consumer.settings import Settings
 
@@ -19,10 +20,12 @@ _RETRY = 1.0  # seconds between attempts to place a partition
 class StartFinder:
     """Asks the group for its offsets and the log for its bounds. Blocks; used inside on_assign."""
 
-    def __init__(self, consumer: Consumer, settings: Settings) -> None:
+    def __init__(self, consumer: Consumer, settings: Settings, births: Births) -> None:
         self._consumer = consumer
+        self._topic = settings.input.topic
         self._policy = settings.input.start
         self._budget = settings.kafka.max_poll_interval / 2
+        self._births = births
         self._stored: dict[TopicPartition, int] = {}
 
     def find(self, partitions: Sequence[KafkaPartition]) -> dict[TopicPartition, Start]:
@@ -30,10 +33,14 @@ class StartFinder:
         not for half of `kafka.max_poll_interval`."""
         deadline = time.monotonic() + self._budget
         starts = {}
-        for partition, committed in self._committed(partitions, deadline).items():
-            start = Start(committed, committed=True) if committed >= 0 else self._first(partition, deadline)
-            starts[partition] = start
-            self._stored[partition] = start.offset
+        for answer in self._committed(partitions, deadline):
+            partition = TopicPartition(answer.topic, answer.partition)
+            if answer.offset >= 0:
+                self._births.keep(partition, answer)
+                starts[partition] = Start(answer.offset, committed=True)
+            else:
+                starts[partition] = self._first(partition, deadline)
+            self._stored[partition] = starts[partition].offset
         return starts
 
     def stored(self, partition: KafkaPartition) -> KafkaPartition:
@@ -54,28 +61,49 @@ class StartFinder:
         except KafkaException:
             return None
 
-    def _committed(self, partitions: Sequence[KafkaPartition], deadline: float) -> dict[TopicPartition, int]:
+    def _committed(self, partitions: Sequence[KafkaPartition], deadline: float) -> list[KafkaPartition]:
         if not partitions:
-            return {}
+            return []
         while True:
             try:
                 answers = self._consumer.committed(list(partitions), timeout=_ASK_TIMEOUT)
                 failed = next((a.error for a in answers if a.error is not None), None)
                 if failed is None:
-                    return {TopicPartition(a.topic, a.partition): a.offset for a in answers}
+                    return answers
                 why = str(failed)
             except KafkaException as error:
                 why = str(error)
             self._patience(deadline, f"the committed offsets of the group ({why})")
 
     def _first(self, partition: TopicPartition, deadline: float) -> Start:
-        """The group has no offset here yet: begin where `input.start` says."""
+        """The group has no offset here yet: begin where `input.start` says, or at the beginning of a
+        partition that was added after the group was born."""
+        count = self._count(deadline)
+        everywhere = self._committed([KafkaPartition(self._topic, p) for p in range(count)], deadline)
+        born_with = known_at_birth(everywhere) or count
+        self._births.begin(partition, born_with)
+        added_later = partition.partition >= born_with
         while True:
             try:
                 earliest, latest = self._bounds(partition)
-                return Start(earliest if self._policy == "earliest" else latest, committed=False)
             except KafkaException as error:
                 self._patience(deadline, f"the log bounds of {partition} ({error})")
+            else:
+                at_first = added_later or self._policy == "earliest"
+                return Start(earliest if at_first else latest, committed=False)
+
+    def _count(self, deadline: float) -> int:
+        """How many partitions the topic has now. All topics are asked for: a question about one that is
+        missing could create it."""
+        while True:
+            try:
+                topics = self._consumer.list_topics(timeout=_ASK_TIMEOUT).topics
+                if self._topic in topics and topics[self._topic].partitions:
+                    return len(topics[self._topic].partitions)
+                why = "it is not there"
+            except KafkaException as error:
+                why = str(error)
+            self._patience(deadline, f"how many partitions {self._topic} has ({why})")
 
     def _bounds(self, partition: TopicPartition) -> tuple[int, int]:
         bounds: tuple[int, int] | None = self._consumer.get_watermark_offsets(

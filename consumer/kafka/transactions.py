@@ -7,17 +7,18 @@ import secrets
 import socket
 import time
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import Any, Literal
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any, Literal, Protocol
 
-from confluent_kafka import KafkaError, KafkaException, Message
+from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka import TopicPartition as KafkaPartition
 
 from consumer.errors import Fatal, Infrastructure, Misconfigured
 from consumer.kafka.config import transactional_config
-from consumer.kafka.messages import Outgoing, Outgoings
+from consumer.kafka.messages import Outgoings
 from consumer.kafka.outlet import Outlet
 from consumer.kafka.oversize import Oversize
+from consumer.kafka.transaction_receipt import TransactionReceipt
 from consumer.ports import Observer
 from consumer.records import Output, TopicPartition
 from consumer.settings import Settings
@@ -28,6 +29,18 @@ _NAP = 0.01
 _NOT_OURS = "partitions in it are not ours any more"
 # What a message is told when another one failed before it, or by our own abort.
 _CONSEQUENCES = frozenset((KafkaError._STATE, KafkaError._PURGE_QUEUE, KafkaError._PURGE_INFLIGHT))
+
+
+class Member(Protocol):
+    """The group's side of a transaction."""
+
+    def group_metadata(self) -> Any:
+        """Who we are in the group now: asked for each transaction, because it names the generation."""
+        ...
+
+    def positions(self, offsets: Mapping[TopicPartition, int]) -> list[KafkaPartition]:
+        """What is committed for these next offsets."""
+        ...
 
 
 class TransactionalSink:
@@ -43,19 +56,19 @@ class TransactionalSink:
         self,
         settings: Settings,
         outgoings: Outgoings,
-        group_metadata: Callable[[], Any],
+        member: Member,
         logger: Any = None,
         observer: Observer | None = None,
     ) -> None:
         self._policy = settings.transaction
         self._call = min(_CALL, settings.transaction.timeout / 3)
         self._outgoings = outgoings
-        self._group_metadata = group_metadata
+        self._member = member
         config = transactional_config(settings, transactional_id(settings))
         self._outlet = Outlet(config, settings, _broken, logger, observer)
         self._oversize = Oversize()
-        self._inside: list[_Receipt] = []  # in the open transaction
-        self._waiting: deque[_Receipt] = deque()  # for the next one
+        self._inside: list[TransactionReceipt] = []  # in the open transaction
+        self._waiting: deque[TransactionReceipt] = deque()  # for the next one
         self._began_at: float | None = None
         self._ending: Literal["commit", "abort"] | None = None
         self._offsets_sent = False
@@ -67,11 +80,13 @@ class TransactionalSink:
 
     # ---------------------------------------------------------------- Sink
 
-    def send(self, outputs: Sequence[Output], next_offsets: Mapping[TopicPartition, int]) -> _Receipt:
+    def send(
+        self, outputs: Sequence[Output], next_offsets: Mapping[TopicPartition, int]
+    ) -> TransactionReceipt:
         self._outlet.require_alive()
         self._outlet.refresh(self._outgoings)
         outputs = self._oversize.replaced(outputs)
-        receipt = _Receipt(self, outputs, self._outgoings.of_all(outputs), dict(next_offsets))
+        receipt = TransactionReceipt(self, outputs, self._outgoings.of_all(outputs), dict(next_offsets))
         self._waiting.append(receipt)
         self._fill()
         return receipt
@@ -110,13 +125,13 @@ class TransactionalSink:
 
     # ---------------------------------------------------------------- used by receipts
 
-    def wait(self, receipt: _Receipt, deadline: float) -> None:
+    def wait(self, receipt: TransactionReceipt, deadline: float) -> None:
         """Work until it is done or `deadline`."""
         while not receipt.done() and (left := deadline - time.monotonic()) > 0:
             self._outlet.serve(min(left, _NAP))
             self.step(time.monotonic())
 
-    def note(self, error: KafkaError, receipt: _Receipt, value: bytes | None) -> None:
+    def note(self, error: KafkaError, receipt: TransactionReceipt, value: bytes | None) -> None:
         """Called inside client calls: only takes notes. One message that fails fails the transaction."""
         if error.code() in _CONSEQUENCES:
             return
@@ -158,7 +173,7 @@ class TransactionalSink:
             self._inside.append(receipt)
             self._hand_over(receipt)
 
-    def _hand_over(self, receipt: _Receipt) -> None:
+    def _hand_over(self, receipt: TransactionReceipt) -> None:
         """A suspect travels alone, so that it is known whether the broker refuses it or its neighbours."""
         for alone, messages in self._oversize.groups(receipt.outputs, receipt.messages):
             if alone:
@@ -174,9 +189,7 @@ class TransactionalSink:
             return
         try:
             if not self._offsets_sent:
-                self._outlet.producer.send_offsets_to_transaction(
-                    _positions(self._inside), self._group_metadata(), self._call
-                )
+                self._send_offsets()
                 self._offsets_sent = True
             self._outlet.producer.commit_transaction(self._call)
         except KafkaException as error:
@@ -188,6 +201,13 @@ class TransactionalSink:
         if self._outdated:
             self._fail(self._waiting, _NOT_OURS)
         self._ended()
+
+    def _send_offsets(self) -> None:
+        last: dict[TopicPartition, int] = {}
+        for receipt in self._inside:
+            last.update(receipt.offsets())
+        positions, who = self._member.positions(last), self._member.group_metadata()
+        self._outlet.producer.send_offsets_to_transaction(positions, who, self._call)
 
     def _judge(self, error: KafkaError) -> None:
         """A call of the open transaction failed: abort, the end, or the same call again later."""
@@ -228,7 +248,7 @@ class TransactionalSink:
         if refusal := self._start():
             self._outlet.die(str(refusal))
 
-    def _fail(self, receipts: list[_Receipt] | deque[_Receipt], why: str) -> None:
+    def _fail(self, receipts: list[TransactionReceipt] | deque[TransactionReceipt], why: str) -> None:
         for receipt in receipts:
             receipt.end(Infrastructure(f"The transaction was aborted: {why}"))
         receipts.clear()
@@ -237,64 +257,6 @@ class TransactionalSink:
         self._inside = []
         self._began_at = self._ending = self._why = None
         self._offsets_sent = self._outdated = False
-
-
-class _Receipt:
-    """What became of a batch's transaction."""
-
-    def __init__(
-        self,
-        sink: TransactionalSink,
-        outputs: Sequence[Output],
-        messages: Sequence[Outgoing],
-        offsets: Mapping[TopicPartition, int],
-    ) -> None:
-        self.outputs = outputs
-        self.messages = messages
-        self._sink = sink
-        self._offsets = offsets
-        self._done = False
-        self._failure: Infrastructure | None = None
-
-    def __len__(self) -> int:
-        return len(self.outputs)
-
-    # ---------------------------------------------------------------- Receipt
-
-    def done(self) -> bool:
-        return self._done
-
-    def wait(self, deadline: float) -> bool:
-        self._sink.wait(self, deadline)
-        return self._done
-
-    def failure(self) -> Infrastructure | None:
-        return self._failure
-
-    def offsets(self) -> Mapping[TopicPartition, int]:
-        return self._offsets
-
-    def committed(self) -> bool:
-        return True
-
-    # ---------------------------------------------------------------- used by the sink
-
-    def end(self, failure: Infrastructure | None) -> None:
-        self._done, self._failure = True, failure
-
-    def outputs_of(self, value: bytes | None) -> list[Output]:
-        return [o for o, m in zip(self.outputs, self.messages, strict=True) if m.value == value]
-
-    # ---------------------------------------------------------------- delivery reports
-
-    def delivered(self, error: KafkaError | None, message: Message) -> None:
-        """Called by the client inside its other calls, so it only takes notes."""
-        if error is not None:
-            self._sink.note(error, self, message.value())
-
-    def refused(self, error: KafkaError, message: Outgoing) -> None:
-        """The client would not even queue it."""
-        self._sink.note(error, self, message.value)
 
 
 def transactional_id(settings: Settings) -> str:
@@ -306,16 +268,8 @@ def transactional_id(settings: Settings) -> str:
     return f"{kafka.group_id}-{kafka.client_id}-{slot}"
 
 
-def _any_holds(receipts: Iterable[_Receipt], partitions: Collection[TopicPartition]) -> bool:
+def _any_holds(receipts: Iterable[TransactionReceipt], partitions: Collection[TopicPartition]) -> bool:
     return any(tp in receipt.offsets() for receipt in receipts for tp in partitions)
-
-
-def _positions(receipts: Iterable[_Receipt]) -> list[KafkaPartition]:
-    """The last next offset of each partition."""
-    last: dict[TopicPartition, int] = {}
-    for receipt in receipts:
-        last.update(receipt.offsets())
-    return [KafkaPartition(*partition, offset) for partition, offset in last.items()]
 
 
 def _broken(why: str) -> str:

@@ -133,6 +133,10 @@ class Replica:
     def ready(self) -> bool:
         return self._get("/ready")[0] == 200
 
+    def why_not_ready(self) -> str:
+        """The reasons that its endpoint gives."""
+        return self._get("/ready")[1]
+
     def alive(self) -> bool:
         return self._get("/live")[0] == 200
 
