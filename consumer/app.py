@@ -72,7 +72,7 @@ def build_ports(
 
 def _sink(settings: Settings, outgoings: Outgoings, source: KafkaSource, observer: Observer) -> Sink:
     if settings.exactly_once:
-        return TransactionalSink(settings, outgoings, source.group_metadata, client_logger(), observer)
+        return TransactionalSink(settings, outgoings, source, client_logger(), observer)
     return KafkaSink(settings, outgoings, client_logger(), observer)
 
 
