@@ -14,6 +14,7 @@ from consumer.kafka.brokers import admin_client
 from consumer.settings import Settings
 
 _ASK_AGAIN = 30.0  # seconds: a topic that was created again may not show in the group
+_RETRY = 5.0  # the same after a question that failed
 _REQUEST_TIMEOUT = 10.0
 _NO_ID = str(Uuid(0, 0))  # of brokers that give none
 _GONE = frozenset((KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError.UNKNOWN_TOPIC_ID))
@@ -26,11 +27,15 @@ class KafkaTopicId:
     """Asked in the background, after every `renew` and now and then; the last answer holds until the next
     one. One thread calls."""
 
-    def __init__(self, topic: str, ask: Ask, patience: float, clock: Callable[[], float] = time.monotonic):
-        """`ask` starts a question and returns at once; `patience`: seconds to wait after a `renew`."""
+    def __init__(
+        self, topic: str, ask: Ask, patience: float, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        """`ask` starts a question and returns at once; it may raise KafkaException. `patience`: seconds to
+        wait after a `renew`."""
         self._topic, self._ask, self._patience, self._clock = topic, ask, patience, clock
         self._id: str | None = None
         self._last: str | None = None  # also what a `renew` made uncertain
+        self._told = False
         self._question: Future[Any] | None = None
         self._wait = self._ask_at = 0.0
         self.renew()
@@ -49,7 +54,10 @@ class KafkaTopicId:
 
     def _start(self) -> None:
         self._ask_at = self._clock() + _ASK_AGAIN
-        self._question = self._ask()
+        try:
+            self._question = self._ask()
+        except KafkaException as error:
+            self._failed(error.args[0])
 
     def _take(self, question: Future[Any]) -> None:
         wait, self._wait = self._wait, 0.0
@@ -58,22 +66,33 @@ class KafkaTopicId:
         except TimeoutError:
             return
         except KafkaException as error:
-            self._question = None
-            if error.args[0].code() in _GONE:
-                self._id = None
+            self._failed(error.args[0])
             return
         self._question = None
         self._id = None if answer == _NO_ID else answer
-        self._tell()
-
-    def _tell(self) -> None:
         if self._id is None:
-            text = "the brokers give topics no id, so repeats of an event cannot be told from a new topic's"
-            _log.warning(text, extra={"action": "no_topic_id", "topic": self._topic})
+            self._tell_unknown("they give it none")
         elif self._last not in (None, self._id):
             text = "the input topic was deleted and created again; no event of it is a repeat of an old one"
             _log.warning(text, extra={"action": "topic_recreated", "topic": self._topic})
-        self._last = self._id
+        self._last = self._id or self._last
+
+    def _failed(self, error: KafkaError) -> None:
+        self._question = None
+        self._ask_at = self._clock() + _RETRY
+        if error.code() in _GONE:
+            self._id = None
+        if self._id is None:
+            self._tell_unknown(f"{error.name()}: {error.str()}")
+
+    def _tell_unknown(self, why: str) -> None:
+        """Once; it goes on until they tell."""
+        if not self._told:
+            text = (
+                "the brokers do not tell the id of the input topic; meanwhile repeats of an event are scored"
+            )
+            _log.warning(text, extra={"action": "no_topic_id", "topic": self._topic, "why": why})
+        self._told = True
 
 
 def ask_topic_id(settings: Settings, patience: float) -> KafkaTopicId:

@@ -80,10 +80,33 @@ def test_a_topic_created_again_is_noticed_without_a_renewal_and_told(
 def test_a_failure_keeps_what_is_known_unless_the_topic_is_gone() -> None:
     world = World(topic(7), error(KafkaError._TIMED_OUT), error(KafkaError.UNKNOWN_TOPIC_OR_PART), topic(8))
     known = [world.topic_id.known()]
-    for now in (31.0, 62.0, 93.0):
+    for now in (31.0, 37.0, 43.0):
         world.now = now
         known.append(world.topic_id.known())
     assert known == [str(Uuid(0, 7)), str(Uuid(0, 7)), None, str(Uuid(0, 8))]
+
+
+def test_a_failure_is_told_once_and_asked_again_soon(caplog: pytest.LogCaptureFixture) -> None:
+    world = World(*[error(KafkaError._TIMED_OUT)] * 3, topic(7))
+    known = []
+    for now in (0.0, 4.0, 6.0, 12.0, 18.0):
+        world.now = now
+        known.append(world.topic_id.known())
+    assert known == [None] * 4 + [str(Uuid(0, 7))]
+    assert world.questions == 4
+    assert [record.action for record in caplog.records] == ["no_topic_id"]  # type: ignore[attr-defined]
+
+
+def test_a_question_that_cannot_even_be_asked_is_no_more_than_a_failure() -> None:
+    world = World(topic(7))
+    world.topic_id.known()
+
+    def refuse() -> Future[object]:
+        raise error(KafkaError._STATE)
+
+    world.topic_id._ask = refuse
+    world.topic_id.renew()
+    assert world.topic_id.known() is None
 
 
 def test_brokers_that_give_topics_no_id_are_told_of(caplog: pytest.LogCaptureFixture) -> None:
