@@ -141,11 +141,24 @@ class Judge:
             self._add(Kind.WRONG_KEY, output, f"its key is not that of {_source(output)}")
         if window.flags[index] & EMPTY and output.outcome == "scored":
             self._add(Kind.WRONG_OUTCOME, output, f"{_source(output)} is empty and was scored")
+        if output.first is not None:
+            self._look_for_first(output, *output.first)
         copy = window.answer(index, output, self._models.number(output.model))
         if copy is not Copy.FIRST:
             self._add(_OF_COPY[copy], output, f"{_source(output)}: {copy.value}")
         if not output.dead:
             self._follow(output, window.start + index, first=copy is Copy.FIRST)
+
+    def _look_for_first(self, output: Output, partition: int, offset: int) -> None:
+        """A duplicate must not suppress the only copy. Whether the first has an output is seen at its own
+        place; here it must exist, as far as that can be told."""
+        part = self._parts.get(partition)
+        if part is None or self._side.compacted_input:
+            return
+        index = part.window.index(offset)
+        if index is not None and not part.window.flags[index] & SEEN:
+            what = f"{_source(output)} repeats {partition}|{offset}, where no readable record lies"
+            self._add(Kind.WRONG_OUTCOME, output, what)
 
     def _follow(self, output: Output, offset: int, *, first: bool) -> None:
         """The order of results within their partition."""

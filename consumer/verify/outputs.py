@@ -17,7 +17,8 @@ class Output(msgspec.Struct, frozen=True, gc=False):
     then a fault says so.
 
     `outcome`: that of a result, or the reason of a dead letter. `key`: 32 bits of the hash of its key,
-    None where it was cut and so cannot be compared. `fingerprint`: of all that a repeat must repeat.
+    None where it was cut and so cannot be compared. `first`: partition and offset of the record that a
+    duplicate repeats. `fingerprint`: of all that a repeat must repeat.
     """
 
     place: int
@@ -33,6 +34,7 @@ class Output(msgspec.Struct, frozen=True, gc=False):
     fingerprint: int
     score: float = 0.0
     model: str | None = None
+    first: tuple[int, int] | None = None
     faults: Faults = ()
 
 

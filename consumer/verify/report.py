@@ -64,8 +64,9 @@ class Report(msgspec.Struct, frozen=True):
     def total(self, kind: Kind) -> int:
         return self.unplaced[kind] + sum(part.found[kind] for part in self.partitions)
 
-    def records(self) -> int:
-        return sum(part.records for part in self.partitions)
+    def sum(self, field: str) -> int:
+        """Of a field of all partitions that counts records."""
+        return sum(getattr(part, field) for part in self.partitions)
 
     def breaks(self) -> dict[Kind, int]:
         """What breaks the contract of the guarantee, and how often."""
@@ -85,7 +86,10 @@ class Report(msgspec.Struct, frozen=True):
             return f"{self.guarantee} is broken: {found}"
         if verdict is Verdict.CANNOT_SAY:
             return f"cannot say whether {self.guarantee} holds: {'; '.join(self.doubts)}"
-        return f"{self.guarantee} holds for {self.records():,} records"
+        expired = self.sum("expired")
+        proven = self.sum("records") - expired - self.sum("before_first")
+        open_ = f"; of {expired:,} the output may have been removed" if expired else ""
+        return f"{self.guarantee} holds for {proven:,} record{'s' * (proven != 1)}{open_}"
 
 
 def together(counts: Iterable[dict[str, int]]) -> Counter[str]:

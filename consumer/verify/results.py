@@ -36,6 +36,12 @@ class _Model(msgspec.Struct, gc=False):
     version: _SOME
 
 
+class _First(msgspec.Struct, gc=False):
+    topic: str
+    partition: _Place
+    offset: _Place
+
+
 class _Token(msgspec.Struct, gc=False):
     start: _Place
     end: _Place
@@ -50,6 +56,7 @@ class _Result(msgspec.Struct, tag_field="outcome", gc=False, kw_only=True):
     group: str
     model: _Model
     scored_at: str
+    first: _First | UnsetType = UNSET
     message: str | UnsetType = UNSET
     message_truncated: Literal[True] | UnsetType = UNSET
     replaced: Literal[True] | UnsetType = UNSET
@@ -84,10 +91,11 @@ class _Empty(_Unscored, tag="empty", gc=False, kw_only=True):
 
 
 class _Duplicate(_Unscored, tag="duplicate", gc=False, kw_only=True):
-    pass
+    first: _First
 
 
 _OF_SCORES = tuple({*_Unscored.__struct_fields__} - {*_Result.__struct_fields__})
+_OUTCOMES: dict[type, str] = {_Scored: "scored", _Empty: "empty", _Duplicate: "duplicate"}
 _decode = msgspec.json.Decoder(_Scored | _Empty | _Duplicate).decode
 
 
@@ -109,11 +117,12 @@ def read_result(message: Any) -> Output:
         partition=told.partition,
         offset=told.offset,
         id=result.id,
-        outcome="scored" if scored else "empty" if type(result) is _Empty else "duplicate",
+        outcome=_OUTCOMES[type(result)],
         key=hashed(key),
         fingerprint=_fingerprint(result, key),
         score=result.score if scored else 0.0,
         model=result.model.version,
+        first=(result.first.partition, result.first.offset) if type(result) is _Duplicate else None,
         faults=_faults(result, key),
     )
 
@@ -141,21 +150,27 @@ def _fingerprint(result: Any, key: bytes | None) -> int:
 def _faults(result: Any, key: bytes | None) -> Faults:
     """What the types alone do not say."""
     good_key = result.input.key is None if key is None else _tells(result.input, key)
-    bare = type(result) is _Scored or _has_no_score(result)
-    if good_key and bare and _is_moment(result.scored_at):
+    fits = result.first is UNSET if type(result) is _Scored else _fits_its_outcome(result)
+    if good_key and fits and _is_moment(result.scored_at):
         return ()
     found = []
     if not good_key:
         found.append((Kind.WRONG_KEY, "input.key does not tell the record's key"))
-    if not bare:
-        found.append((Kind.MALFORMED, "it was not scored and has fields of a score"))
+    if not fits:
+        found.append((Kind.WRONG_OUTCOME, f"{_OUTCOMES[type(result)]}, with fields of another outcome"))
     if not _is_moment(result.scored_at):
         found.append((Kind.MALFORMED, f"scored_at is {shown(result.scored_at)}"))
     return tuple(found)
 
 
-def _has_no_score(result: Any) -> bool:
-    return all(getattr(result, name) is UNSET for name in _OF_SCORES)
+def _fits_its_outcome(result: Any) -> bool:
+    """Of one that was not scored: it has no score; a duplicate names another record as the first."""
+    if any(getattr(result, name) is not UNSET for name in _OF_SCORES):
+        return False
+    if type(result) is _Empty:
+        return bool(result.first is UNSET)
+    told, first = result.input, result.first
+    return bool((first.partition, first.offset) != (told.partition, told.offset))
 
 
 @lru_cache(maxsize=64)

@@ -18,7 +18,10 @@ TOLERANCE = 1e-2
 """How far the score of a repeat may lie from the first, relative or absolute: a model's sums depend on
 which texts share a device batch."""
 
-SEEN, OLD, EMPTY, ANSWERED, DEAD = 1, 2, 4, 8, 16
+SEEN, OLD, EMPTY, ANSWERED, DEAD, REPEAT = 1, 2, 4, 8, 16, 32
+REPEATED = "duplicate"
+"""The outcome of a record whose event another record had brought before."""
+
 _MODEL_SHIFT = 8
 _OF_INPUT = SEEN | OLD | EMPTY
 MOST_MODELS = 255
@@ -95,14 +98,16 @@ class Window:
         if model != flags >> _MODEL_SHIFT or model == MOST_MODELS:
             self._keep(index, flags, output, model)
             return Copy.RESCORED
+        if bool(flags & REPEAT) != (output.outcome == REPEATED):
+            return Copy.SAME  # whether an event came before depends on when it is asked
         same = output.fingerprint == self._prints[index] and isclose(
             output.score, self._scores[index], rel_tol=TOLERANCE, abs_tol=TOLERANCE
         )
         return Copy.SAME if same else Copy.DIFFERING
 
     def _keep(self, index: int, flags: int, output: Output, model: int) -> None:
-        of_output = ANSWERED | (DEAD if output.dead else 0) | model << _MODEL_SHIFT
-        self.flags[index] = flags & _OF_INPUT | of_output
+        of_output = ANSWERED | (DEAD if output.dead else 0) | (REPEAT if output.outcome == REPEATED else 0)
+        self.flags[index] = flags & _OF_INPUT | of_output | model << _MODEL_SHIFT
         self._prints[index] = output.fingerprint
         self._scores[index] = output.score
 
