@@ -16,11 +16,13 @@ _PAUSE = 0.4  # seconds between two starts: processes that start share two cores
 
 
 class Exit(NamedTuple):
-    """How a replica ended. `code` is negative for a signal; `why`: what it says itself, if anything."""
+    """How a replica ended. `code` is negative for a signal; `why`: what it says itself, if anything;
+    `worked`: it had records."""
 
     name: str
     code: int
     why: str = ""
+    worked: bool = True
 
 
 class _LogLine(msgspec.Struct):
@@ -66,7 +68,8 @@ class Fleet:
         """Take note of who ended, and start whoever is missing, one at a time."""
         for replica in [r for r in self.running if not r.running]:
             code = replica.wait(10)
-            self.exits.append(Exit(replica.name, code, last_words(replica.log) if code > 0 else ""))
+            why = last_words(replica.log) if code > 0 else ""
+            self.exits.append(Exit(replica.name, code, why, self._has_worked(replica)))
             self.running.remove(replica)
         now = time.monotonic()
         if len(self.staying) < self.wanted and now - self._last_start >= _PAUSE:

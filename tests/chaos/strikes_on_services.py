@@ -46,6 +46,7 @@ def restart_brokers(trial: Trial, step: Step) -> Strike:
     cluster = trial.site.cluster
     for turn in range(SIZE):
         number = (step.pick + turn) % SIZE + 1
+        trial.note(Action.MOVED)
         cluster.ask_to_stop(number)
         while not cluster.has_ended(number):
             yield _TICK
@@ -56,6 +57,7 @@ def restart_brokers(trial: Trial, step: Step) -> Strike:
 
 def _away(trial: Trial, numbers: tuple[int, ...], seconds: float) -> Generator[float, None, None]:
     """Killed, and started again after a while."""
+    trial.note(Action.MOVED)
     trial.site.cluster.kill(*numbers)
     try:
         yield seconds

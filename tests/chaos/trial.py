@@ -8,8 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from confluent_kafka import KafkaException, TopicPartition
-from confluent_kafka.admin import OffsetSpec
+from confluent_kafka import KafkaException
 
 from tests.chaos.aborted import Aborter
 from tests.chaos.faults import SESSION
@@ -22,7 +21,7 @@ from tests.chaos.storm import Storm, Struck
 from tests.chaos.strikes import STRIKES
 from tests.chaos.strikes_on_replicas import DRAIN
 from tests.kafka.checker import Violation
-from tests.kafka.collect import UNCOMMITTED, Reader
+from tests.kafka.collect import UNCOMMITTED, Reader, admin_client, log_ends
 from tests.kafka.history import Action, Happening
 from tests.kafka.items import mixed
 from tests.kafka.replicas import Replica
@@ -143,14 +142,14 @@ class Trial:
     def _lag(self) -> int | None:
         """Log ends minus committed offsets, markers included; None while nobody tells."""
         name = self.scenario.name("input")
-        asked = {TopicPartition(name, p): OffsetSpec.latest() for p in range(self.partitions)}
         try:
-            answers = self.site.admin.list_offsets(asked, request_timeout=5)
-            ends = {tp.partition: f.result(timeout=10).offset for tp, f in answers.items()}
+            ends = log_ends(
+                admin_client(self.site.cluster.bootstrap), [(name, p) for p in range(self.partitions)]
+            )
             committed = self.scenario.committed()
         except (KafkaException, TimeoutError):
             return None
-        return sum(end - committed.get(p, 0) for p, end in ends.items())
+        return sum(end - committed.get(p, 0) for (_, p), end in ends.items())
 
     def _owners(self) -> dict[int, int]:
         """How many running replicas own each partition."""

@@ -8,13 +8,16 @@ a failure.
 from __future__ import annotations
 
 import math
+import signal
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from tests.chaos.fleet import Exit
 from tests.chaos.outcome import Outcome
 from tests.chaos.transactions import aborted_records, torn_transactions, transactions
 from tests.kafka.checker import RULES, first_few, wrong_scores
+from tests.kafka.commits import stale_reads
 from tests.kafka.history import CAUSES, Action, History, count_between
 from tests.kafka.items import expected_scores
 from tests.kafka.text_scorer import VERSION
@@ -102,7 +105,10 @@ _TITLES: Mapping[str, tuple[str, Callable[[History], str]]] = {
         "no commit is ahead of the output",
         lambda h: f"{len(h.samples):,} samples of committed offsets",
     ),
-    "I3": ("no commit goes back", lambda h: f"{len(h.samples):,} samples, {_commits(h)}"),
+    "I3": (
+        "no commit goes back",
+        lambda h: f"{len(h.samples):,} samples ({stale_reads(h)} read stale), {_commits(h)}",
+    ),
     "I4": ("duplicates stay within the bound", _duplicates),
     "I5": ("every record has its output record", _equality),
     "I6": (
@@ -153,16 +159,19 @@ def _by_the_rig(outcome: Outcome) -> Iterator[Line]:
     calm = [v.what for v in outcome.found if v.rule == "I24"]
     partitions = f"lag 0, each of {outcome.partitions} partitions owned once"
     yield Line("I24", "the group settles after the storm", partitions, calm)
-    strange = [f"{e.name} ended with {e.code}: {e.why}" for e in outcome.exits if _is_strange(e.code, e.why)]
+    strange = [f"{e.name} ended with {e.code}: {e.why}" for e in outcome.exits if _is_strange(e)]
     told = [v.what for v in outcome.found if v.rule != "I24"]
     codes = Counter(e.code for e in outcome.exits)
     looked = ", ".join(f"{count} x exit {code}" for code, count in sorted(codes.items()))
     yield Line("I17", "processes end as they should", looked, first_few([*told, *strange]))
 
 
-def _is_strange(code: int, why: str) -> bool:
-    """Killed by us, stopped, failed for a named reason or refused to start: anything else is a bug."""
-    return code not in {-9, 0, 1, 2} or "unexpected error" in why
+def _is_strange(ended: Exit) -> bool:
+    """Killed by us, stopped (before it could listen to signals, too), failed for a named reason or refused to
+    start: anything else is a bug."""
+    before_it_listened = ended.code == -signal.SIGTERM and not ended.worked
+    known = ended.code in {-signal.SIGKILL, 0, 1, 2} or before_it_listened
+    return not known or "unexpected error" in ended.why
 
 
 def _inconclusive(outcome: Outcome) -> Iterator[str]:

@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from tests.kafka.commits import commits_back, two_owners
 from tests.kafka.history import Action, Happening, History, Place, Sample, Sent, Written, count_between
 from tests.kafka.ordering import wrong_order
 
@@ -47,21 +48,6 @@ def commits_ahead(history: History) -> Iterator[str]:
     for sample in history.samples:
         for partition, committed in sample.committed.items():
             yield from _ahead(sample, partition, committed, inputs.get(partition, []), lines)
-
-
-def commits_back(history: History) -> Iterator[str]:
-    """I3: a committed offset never goes back, neither in samples nor in what one owner got accepted.
-
-    Commits count in the order in which they were asked: answers may overtake one another on their way.
-    """
-    for earlier, later in itertools.pairwise(history.samples):
-        for partition, offset in earlier.committed.items():
-            if later.committed.get(partition, -1) < offset:
-                yield f"partition {partition}: committed {offset}, later {later.committed.get(partition)}"
-    for span in _spans(history):
-        for before, after in itertools.pairwise(h.offsets[span.partition] for h in span.accepted):
-            if after < before:
-                yield f"{span.replica} committed partition {span.partition} at {before}, then back at {after}"
 
 
 def too_many_duplicates(history: History) -> Iterator[str]:
@@ -101,19 +87,6 @@ def skipped_polls(history: History) -> Iterator[str]:
         elif h.action is Action.POLLED:
             for partition in h.offsets:
                 yield from _gaps(h, partition, expected, inputs.get(partition, []))
-
-
-def two_owners(history: History) -> Iterator[str]:
-    """I11: nobody's commit is accepted for a partition that somebody else was already given."""
-    owners: dict[int, list[_Span]] = defaultdict(list)
-    for span in sorted(_spans(history), key=lambda s: s.begins):
-        owners[span.partition].append(span)
-    for partition, spans in owners.items():
-        for earlier, later in itertools.combinations(spans, 2):
-            if earlier.replica == later.replica or not earlier.accepted or not later.accepted:
-                continue
-            if earlier.accepted[-1].at >= later.begins:
-                yield f"{earlier.replica} committed partition {partition} after {later.replica} got it"
 
 
 def wrong_outcomes(history: History) -> Iterator[str]:
@@ -166,35 +139,6 @@ RULES: Mapping[str, Rule] = {
     "I12": wrong_outcomes,
     "I13": altered_dead_letters,
 }
-
-
-class _Span(NamedTuple):
-    """One replica's ownership of one partition, up to the next time that it gets it.
-
-    `accepted`: commits asked for in this span that were acknowledged, in the order they were asked.
-    """
-
-    replica: str
-    partition: int
-    begins: float
-    accepted: Sequence[Happening]
-
-
-def _spans(history: History) -> Iterator[_Span]:
-    own: dict[tuple[str, int], list[Happening]] = defaultdict(list)
-    for h in history.of(Action.ASSIGNED, Action.ASKED, Action.COMMITTED):
-        for partition in h.offsets:
-            own[h.replica, partition].append(h)
-    for (replica, partition), happenings in own.items():
-        starts = [i for i, h in enumerate(happenings) if h.action is Action.ASSIGNED]
-        for begin, end in itertools.pairwise([*starts, len(happenings)]):
-            yield _span(replica, partition, happenings[begin:end])
-
-
-def _span(replica: str, partition: int, happenings: Sequence[Happening]) -> _Span:
-    reached = {h.offsets[partition] for h in happenings if h.action is Action.COMMITTED}
-    asked = [h for h in happenings if h.action is Action.ASKED and h.offsets[partition] in reached]
-    return _Span(replica, partition, happenings[0].at, asked)
 
 
 class _HighLine(NamedTuple):

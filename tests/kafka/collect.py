@@ -161,9 +161,10 @@ class Sampler(threading.Thread):
     ) -> None:
         super().__init__(name="sampler", daemon=True)
         self._consumer = _lone_consumer(bootstrap, group)
-        self._admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
+        self._servers = bootstrap
+        self._admin = admin_client(bootstrap)
         self._source = [TopicPartition(source[0], p) for p in range(source[1])]
-        self._outputs = [TopicPartition(t, p) for t, n in outputs.items() for p in range(n)]
+        self._outputs = [(t, p) for t, n in outputs.items() for p in range(n)]
         self._interval = interval
         self._stopping = threading.Event()
         self.samples: list[Sample] = []
@@ -176,11 +177,9 @@ class Sampler(threading.Thread):
         """Take one sample now; none when the brokers do not answer."""
         try:
             at, committed = time.monotonic(), self.committed()
-            futures = self._admin.list_offsets(
-                {tp: OffsetSpec.latest() for tp in self._outputs}, request_timeout=5
-            )
-            ends = {(tp.topic, tp.partition): f.result(timeout=10).offset for tp, f in futures.items()}
+            ends = log_ends(self._admin, self._outputs)
         except (KafkaException, TimeoutError):
+            self._admin = admin_client(self._servers)  # one that knows who leads the partitions now
             return
         self.samples.append(Sample(at, committed, ends))
 
@@ -196,9 +195,26 @@ class Sampler(threading.Thread):
         """Take a last sample; returns all."""
         self._stopping.set()
         self.join()
-        self.sample()
+        taken = len(self.samples)
+        eventually("a last sample", lambda: self.sample() or len(self.samples) > taken, 60)
         self._consumer.close()
         return self.samples
+
+
+def admin_client(bootstrap: str) -> AdminClient:
+    """One that is back soon after its brokers are."""
+    return AdminClient({"bootstrap.servers": bootstrap, "log_level": 0, "reconnect.backoff.max.ms": 500})
+
+
+def log_ends(admin: AdminClient, places: Iterable[Place]) -> dict[Place, int]:
+    """Now, whatever is decided of transactions. Raises KafkaException or TimeoutError when a leader does not
+    tell; a client goes on asking former leaders then, so make a new one."""
+    asked = {TopicPartition(*place): OffsetSpec.latest() for place in places}
+    answers = admin.list_offsets(asked, request_timeout=5)
+    ends = {(tp.topic, tp.partition): answer.result(timeout=10).offset for tp, answer in answers.items()}
+    if min(ends.values()) < 0:
+        raise TimeoutError("the end of a log is not known")
+    return ends
 
 
 class _Model(msgspec.Struct):
@@ -267,6 +283,7 @@ def _lone_consumer(bootstrap: str, group: str, isolation: str = UNCOMMITTED) -> 
             "enable.auto.offset.store": False,
             "isolation.level": isolation,
             "enable.partition.eof": True,
+            "reconnect.backoff.max.ms": 500,
             **_QUIET,
         }
     )

@@ -74,6 +74,7 @@ class Action(StrEnum):
     SEND_FAILED = "send_failed"
     ABORTED = "aborted"  # a transaction
     HELD = "held"  # the rig held bytes back on their way: they may arrive after their sender is gone
+    MOVED = "moved"  # the rig stopped a broker: others take over what it led
     FAILPOINT = "failpoint"  # the process is about to kill itself
     KILLED = "killed"
     EXITED = "exited"
