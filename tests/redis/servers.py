@@ -112,6 +112,7 @@ def serving(serve: Serve, context: ssl.SSLContext | None = None) -> Iterator[int
         for task in others:
             task.cancel()
         await asyncio.gather(*others, return_exceptions=True)
+        await asyncio.sleep(0.1)  # a handshake that just failed has no task, and its socket is still open
 
     server = asyncio.run_coroutine_threadsafe(start(), loop).result(_PATIENCE)
     try:
