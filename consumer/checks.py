@@ -7,7 +7,7 @@ from collections.abc import Callable
 import msgspec
 
 from consumer.errors import Misconfigured
-from consumer.loading import DEFAULT, Loaded
+from consumer.loading import DEFAULT, Loaded, redacted
 from consumer.masking import shown
 from consumer.settings import Settings
 
@@ -28,7 +28,7 @@ class Findings(msgspec.Struct, frozen=True):
 
 
 def check_all(loaded: Loaded, timeout: float) -> Findings:
-    """Settings, client configuration, brokers, topics and model. Never raises for what it looks for.
+    """Settings, client configuration, brokers, topics, Redis and model. Never raises for what it looks for.
 
     A refused setting stands in with its default, so that one mistake does not hide the others; only
     where the mistake is in the connection itself are brokers and topics not asked.
@@ -36,6 +36,7 @@ def check_all(loaded: Loaded, timeout: float) -> Findings:
     return (
         Findings(problems=loaded.problems)
         + _check_kafka(loaded, timeout)
+        + _check_redis(loaded)
         + _check_model(loaded.settings, loaded.origins.get("scoring.model", DEFAULT))
     )
 
@@ -56,6 +57,23 @@ def _ask_kafka(settings: Settings, timeout: float) -> Findings:
 
     report = inspect(settings, timeout)
     return Findings(report.unreachable + report.problems, report.warnings, report.notes)
+
+
+def _check_redis(loaded: Loaded) -> Findings:
+    """Only a warning: the service works without it."""
+    settings = loaded.settings
+    if settings.redis.url is None:
+        return Findings()
+    if wrong := sorted(name for name in loaded.troubled if name.startswith("redis.")):
+        return Findings(notes=(f"redis: not checked before {', '.join(wrong)} is mended",))
+    from consumer.stores.redis_store import trouble_with  # noqa: PLC0415 - likewise
+
+    why = trouble_with(settings.redis)
+    if why is None:
+        return Findings(notes=("redis: answers",))
+    origin = loaded.origins.get("redis.url", DEFAULT)
+    what = f"redis.url = {shown(settings.redis.url)} ({origin}): does not answer: {redacted(why, settings)}"
+    return Findings(warnings=(f"{what}; until it does, nothing is shared",))
 
 
 def _check_model(settings: Settings, origin: str) -> Findings:

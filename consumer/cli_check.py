@@ -32,7 +32,7 @@ Examples:
     help="Seconds that brokers may take to answer.",
 )
 def check(loaded: Loaded, everything: bool, timeout: float) -> None:
-    """Check settings, brokers, topics and model; show the settings in force, secrets masked.
+    """Check settings, brokers, topics, Redis and model; show the settings in force, secrets masked.
 
     Reads and asks only: nothing is created, no group is joined. Every problem is one line on standard
     error, with its fix. Exit code 0: the service can run; 2: it cannot.

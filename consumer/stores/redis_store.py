@@ -158,6 +158,19 @@ class RedisStore:
         _log.info("redis answers again", extra={"action": "redis_back", **fields})
 
 
+def trouble_with(settings: RedisSection) -> str | None:
+    """Why Redis does not answer a look-up like ours, in one line; None when it does. Wants redis.url. Blocks
+    for `redis.connect_timeout` and `redis.timeout` at most."""
+    client = RedisClient(settings, settings.ttl)
+    try:
+        client.read([b"check"])
+    except Exception as error:  # the vendor's, the system's, of TLS: all the same here
+        return " ".join(f"{type(error).__name__}: {error}".split())
+    finally:
+        client.close()
+    return None
+
+
 def open_scores(settings: RedisSection) -> RedisStore | None:
     """The store of scores; None where redis.url is unset. Does not connect."""
     if settings.url is None:
