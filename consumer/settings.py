@@ -255,8 +255,7 @@ class Scoring(Section, frozen=True):
 
 
 class RedisSection(Section, frozen=True):
-    """A score cache that replicas share, in Redis or Valkey, and where `[dedupe]` keeps its marks;
-    docs/redis.md."""
+    """What replicas share in Redis or Valkey: scores, and the marks of `[dedupe]`; docs/redis.md."""
 
     url: Annotated[
         str | None,
@@ -281,10 +280,9 @@ class RedisSection(Section, frozen=True):
 
 
 class Dedupe(Section, frozen=True):
-    """Events that come again under the id of an earlier one are published as `duplicate`, not scored again;
-    needs `redis.url`. docs/redis.md."""
+    """Events that come again under their id: published as `duplicate`, not scored again; docs/redis.md."""
 
-    enabled: Annotated[bool, _d("Look up the ids of events. Those without an id are always scored.")] = False
+    enabled: Annotated[bool, _d("Look up the ids of events; needs `redis.url`.")] = False
     ttl: Annotated[
         _Count, _d("Seconds that an id is remembered; no longer than the results topic keeps results.")
     ] = 86_400
