@@ -331,4 +331,79 @@ MUTANTS: tuple[Mutant, ...] = (
             "test_pipeline_transactions.py::test_a_revoke_ends_the_transaction_before_the_callback_returns"
         ),
     ),
+    Mutant(
+        "an event is marked before its result is acknowledged",
+        "consumer/pipeline.py",
+        "        self._limits.check(flight.judge())\n",
+        "        self._limits.check(flight.judge())\n"
+        "        self._marks.keep(flight.batch, flight.outputs or ())\n",
+        _unit("test_pipeline_dedupe.py::test_nothing_is_remembered_before_the_result_is_acknowledged"),
+    ),
+    Mutant(
+        "the same, found by random histories",
+        "consumer/pipeline.py",
+        "        self._limits.check(flight.judge())\n",
+        "        self._limits.check(flight.judge())\n"
+        "        self._marks.keep(flight.batch, flight.outputs or ())\n",
+        _HISTORIES,
+    ),
+    Mutant(
+        "a record that is read again is a repeat of itself",
+        "consumer/marks.py",
+        "        own = (self.partition, self.offset) == (record.partition, record.offset)\n",
+        "        own = False\n",
+        _unit("test_marks.py::test_a_record_that_is_read_again_is_never_suppressed_by_its_own_mark"),
+    ),
+    Mutant(
+        "a used id suppresses another value",
+        "consumer/marks.py",
+        " and self.digest == digest(record.value)\n",
+        "\n",
+        _HISTORIES,
+    ),
+    Mutant(
+        "a mark that is only begun suppresses",
+        "consumer/marks.py",
+        "        return self.state == DONE and not own",
+        "        return not own",
+        _unit("test_marks.py::test_a_mark_in_any_other_state_never_suppresses"),
+    ),
+    Mutant(
+        "a damaged mark is believed",
+        "consumer/marks.py",
+        " or entry[_BODY.size :] != _check(key, body):",
+        ":",
+        _HISTORIES,
+    ),
+    Mutant(
+        "a dead letter is marked as done",
+        "consumer/dedupe.py",
+        " and fits and isinstance(output.verdict, Score):",
+        " and fits:",
+        _unit("test_dedupe.py::test_only_what_was_scored_is_remembered"),
+    ),
+    Mutant(
+        "a batch of the old topic is remembered for the new one",
+        "consumer/dedupe.py",
+        "        keys = Keys(self._group, batch.topic_id)\n",
+        '        keys = Keys(self._group, self._topic.known() or "")\n',
+        _unit("test_dedupe.py::test_a_batch_of_the_old_topic_is_remembered_as_such"),
+    ),
+    Mutant(
+        "a topic that is created again keeps the old id",
+        "consumer/kafka/topic_id.py",
+        "    def renew(self) -> None:\n        self._id = None\n",
+        "    def renew(self) -> None:\n",
+        _unit("test_topic_id.py::test_after_a_renewal_only_the_new_answer_counts"),
+    ),
+    Mutant(
+        "a second record takes the mark over",
+        "consumer/stores/redis_store.py",
+        "nx=self._keep_first)",
+        "nx=False)",
+        (
+            "tests/redis/test_marks.py"
+            "::test_a_second_record_neither_replaces_the_mark_of_the_first_nor_prolongs_it",
+        ),
+    ),
 )
