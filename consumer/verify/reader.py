@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
+import msgspec
 from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
 from msgspec.structs import replace
 
@@ -36,7 +37,7 @@ class Span(NamedTuple):
     end: int
 
 
-class Held(NamedTuple):
+class Held(msgspec.Struct, frozen=True):
     """A partition that could not be read to its end: an open transaction begins at `stable`."""
 
     topic: str
@@ -102,15 +103,15 @@ class Stretches:
         """Retention was faster: go on at what it left."""
         low = self._reader.broker.lows(self._topic, [partition])[partition]
         self.removed[partition] = low
-        if low >= self._left[partition].end:
-            self._finish(partition)
-        else:
-            self._reader.consumer.incremental_unassign([self._at(partition)])
+        span = self._left[partition]
+        self._finish(partition)
+        if low < span.end:
+            self._left[partition] = span
             self._reader.consumer.incremental_assign([self._at(partition, low)])
 
     def _finish(self, partition: int) -> None:
         del self._left[partition]
-        self._reader.consumer.pause([self._at(partition)])
+        self._reader.consumer.incremental_unassign([self._at(partition)])
 
     def _look_at_the_time(self, moved: bool) -> None:
         """Give up on what is held by transactions, or on the brokers."""

@@ -6,16 +6,16 @@ Results and dead letters are written from schemas/ by hand: neither the pipeline
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
+from itertools import chain
 from typing import Any, NamedTuple
 
 import msgspec
+from click.testing import CliRunner
 from confluent_kafka import Consumer, Producer, TopicPartition
 
-from tests.kafka.replicas import ROOT
+from consumer.cli import cli
 from tests.kafka.topics import Topics
 
 GROUP, MODEL = "audited", "9f86d081884c7d65"
@@ -53,13 +53,18 @@ class Audited:
     """Three topics of one test's own. Input partition p goes to output partition p modulo their number."""
 
     def __init__(
-        self, bootstrap: str, topics: Topics, name: str, partitions: tuple[int, int] = (2, 2)
+        self,
+        bootstrap: str,
+        topics: Topics,
+        name: str,
+        partitions: tuple[int, int] = (2, 2),
+        results_config: Mapping[str, str] | None = None,
     ) -> None:
         self.bootstrap, self.partitions = bootstrap, partitions
         self.input, self.results, self.dead = (f"{name}-{role}" for role in ("in", "out", "dead"))
         self.group = f"{GROUP}-{name}"
         topics.create(self.input, partitions[0])
-        topics.create(self.results, partitions[1])
+        topics.create(self.results, partitions[1], results_config)
         topics.create(self.dead, 1)
         self.producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 5, "log_level": 0})
 
@@ -173,26 +178,34 @@ class Audited:
         consumer.commit(offsets=places, asynchronous=False)
         consumer.close()
 
-    def command(self, *arguments: str, guarantee: str = "at-least-once") -> list[str]:
-        command = [sys.executable, "-m", "consumer", "verify", "--bootstrap-servers", self.bootstrap]
-        command += ["--group-id", self.group, "--input-topic", self.input, "--output-topic", self.results]
-        command += ["--dead-letter-topic", self.dead, "--set", f"processing.guarantee={guarantee}"]
-        return [*command, "--wait", "3", *arguments]
+    def arguments(self, *arguments: str, guarantee: str = "at-least-once") -> list[str]:
+        """Of `consumer verify` for these topics."""
+        names = (self.input, self.results, self.dead)
+        setting = f"processing.guarantee={guarantee}"
+        return verify_arguments(
+            self.bootstrap, self.group, names, "--set", setting, "--wait", "3", *arguments
+        )
 
     def verify(self, *arguments: str, guarantee: str = "at-least-once") -> Audit:
-        """Run it in a process of its own, after all that was written is in the log."""
+        """Run it, after all that was written is in the log."""
         self.flush()
-        return run_verify(self.command("--json", *arguments, guarantee=guarantee))
+        return run_verify(self.arguments(*arguments, guarantee=guarantee))
 
 
-def run_verify(command: list[str], variables: Mapping[str, str] | None = None) -> Audit:
-    clean = {name: value for name, value in os.environ.items() if not name.startswith("CONSUMER_")}
-    done = subprocess.run(
-        command, cwd=ROOT, env=clean | {**(variables or {})}, capture_output=True, timeout=180, check=False
-    )
-    report = msgspec.json.decode(done.stdout, type=dict[str, Any]) if done.stdout.startswith(b"{") else {}
-    assert report or done.returncode == 2, done.stderr.decode()
-    return Audit(done.returncode, report, done.stderr.decode())
+def verify_arguments(bootstrap: str, group: str, topics: Sequence[str], *arguments: str) -> list[str]:
+    """`topics`: of input, results and dead letters."""
+    shared = ["verify", "--json", "--bootstrap-servers", bootstrap, "--group-id", group]
+    names = ("--input-topic", "--output-topic", "--dead-letter-topic")
+    return [*shared, *chain.from_iterable(zip(names, topics, strict=True)), *arguments]
+
+
+def run_verify(arguments: Sequence[str]) -> Audit:
+    """The command as the shell would run it, in this process."""
+    unset = {name: None for name in os.environ if name.startswith("CONSUMER_")}
+    done = CliRunner().invoke(cli, arguments, env=unset)
+    assert done.exception is None or isinstance(done.exception, SystemExit), done.exc_info
+    report = msgspec.json.decode(done.stdout, type=dict[str, Any]) if done.stdout else {}
+    return Audit(done.exit_code, report, done.stderr)
 
 
 def _prefixed(prefix: str, table: Mapping[str, str]) -> dict[str, str]:

@@ -157,7 +157,8 @@ def measured(world: Audited, *arguments: str) -> Run:
     with tempfile.TemporaryDirectory() as folder, (Path(folder) / "report").open("w+b") as out:
         clean = {name: value for name, value in os.environ.items() if not name.startswith("CONSUMER_")}
         began = time.monotonic()
-        process = subprocess.Popen(world.command("--json", *arguments), cwd=ROOT, env=clean, stdout=out)
+        command = [sys.executable, "-m", "consumer", *world.arguments(*arguments)]
+        process = subprocess.Popen(command, cwd=ROOT, env=clean, stdout=out)
         _, status, usage = os.wait4(process.pid, 0)
         seconds = time.monotonic() - began
         process.returncode = os.waitstatus_to_exitcode(status)
