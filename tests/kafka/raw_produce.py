@@ -42,7 +42,8 @@ class RawProducer:
 
     def __init__(self, bootstrap: str, topic: str) -> None:
         self._topic = topic
-        metadata = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0}).list_topics(topic, timeout=10)
+        admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
+        metadata = admin.list_topics(topic, timeout=10)
         brokers = {number: (b.host, b.port) for number, b in metadata.brokers.items()}
         partitions = metadata.topics[topic].partitions.values()
         self._leaders = {partition.id: brokers[partition.leader] for partition in partitions}
