@@ -14,6 +14,20 @@ Strike: TypeAlias = Generator[float, None, bool]
 """Yields seconds to wait; returns whether the fault really hit somebody."""
 
 
+_TICK = 0.1
+
+
+def until(happened: Callable[[], object], seconds: float) -> Strike:
+    """A part of a strike: wait for something; whether it happened in time."""
+    left = seconds
+    while not happened():
+        if left <= 0:
+            return False
+        yield _TICK
+        left -= _TICK
+    return True
+
+
 class Struck(NamedTuple):
     """A step that is over; `began` and `ended` are seconds from the beginning of the storm."""
 

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 Begin: TypeAlias = Callable[["Trial", Step], Strike]
 
+_ATTEMPTS = 3
+
 _DEAD = Way(passes=False)
 _NARROW = Way(rate=64_000.0)
 
@@ -59,3 +61,12 @@ STRIKES: Mapping[str, Begin] = {
     "Redis full": services.change_cache("CONFIG SET maxmemory 1", "CONFIG SET maxmemory 0"),
     "Redis read-only": services.change_cache("REPLICAOF 127.0.0.1 1", "REPLICAOF NO ONE"),
 }
+
+
+def begin(trial: Trial, step: Step) -> Strike:
+    """The step's strike; again with another victim where it hit nobody, as happens when one fault meets
+    another."""
+    for _ in range(_ATTEMPTS):
+        if (yield from STRIKES[step.fault.name](trial, step)):
+            return True
+    return False

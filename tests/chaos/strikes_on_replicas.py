@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from tests.chaos.scorer import STALL_AFTER
+from tests.chaos.storm import until
 from tests.kafka.failpoint import Boundary
 from tests.kafka.history import Action
 
@@ -39,17 +40,6 @@ class _Victim:
         return sum(h.action is action for h in self.replica.happenings())
 
 
-def _until(happened: Callable[[], object], seconds: float) -> Generator[float, None, bool]:
-    """Wait for it; whether it happened in time."""
-    left = seconds
-    while not happened():
-        if left <= 0:
-            return False
-        yield _TICK
-        left -= _TICK
-    return True
-
-
 def _claimed(trial: Trial, pick: int) -> Generator[float, None, Replica]:
     """Wait for a victim."""
     while (victim := trial.fleet.claim(pick)) is None:
@@ -74,7 +64,7 @@ def kill(trial: Trial, step: Step) -> Strike:
     replica = yield from _claimed(trial, step.pick)
     with _held(trial, replica) as victim:
         replica.signal(signal.SIGKILL)
-        return (yield from _until(victim.gone, _MARGIN))
+        return (yield from until(victim.gone, _MARGIN))
 
 
 def stop(trial: Trial, step: Step) -> Strike:
@@ -82,7 +72,7 @@ def stop(trial: Trial, step: Step) -> Strike:
     replica = yield from _claimed(trial, step.pick)
     with _held(trial, replica) as victim:
         replica.signal(signal.SIGTERM)
-        ended = yield from _until(victim.gone, DRAIN + _MARGIN)
+        ended = yield from until(victim.gone, DRAIN + _MARGIN)
         if not ended:
             trial.found("I17", f"{replica.name} still runs {DRAIN + _MARGIN:g} s after SIGTERM")
         return ended
@@ -93,12 +83,12 @@ def stop_twice(trial: Trial, step: Step) -> Strike:
     replica = yield from _claimed(trial, step.pick)
     with _held(trial, replica) as victim:
         victim.orders.give("scorer slow")
-        if not (yield from _until(lambda: victim.orders.obeyed or victim.gone(), _PATIENCE)):
+        if not (yield from until(lambda: victim.orders.obeyed or victim.gone(), _PATIENCE)):
             return False
         replica.signal(signal.SIGTERM)
         yield 0.5
         replica.signal(signal.SIGTERM)
-        if not (yield from _until(victim.gone, _MARGIN)):
+        if not (yield from until(victim.gone, _MARGIN)):
             trial.found("I17", f"{replica.name} still runs {_MARGIN:g} s after its second SIGTERM")
         elif replica.wait(1) == 0:
             trial.found("I17", f"{replica.name} left its work undone at the second SIGTERM, with exit code 0")
@@ -113,7 +103,7 @@ def freeze(trial: Trial, step: Step) -> Strike:
         replica.signal(signal.SIGSTOP)
         yield step.seconds
         replica.signal(signal.SIGCONT)
-        return (yield from _until(lambda: victim.told(Action.LOST) > before or victim.gone(), _PATIENCE))
+        return (yield from until(lambda: victim.told(Action.LOST) > before or victim.gone(), _PATIENCE))
 
 
 def die_at(boundary: Boundary) -> Callable[[Trial, Step], Strike]:
@@ -123,7 +113,7 @@ def die_at(boundary: Boundary) -> Callable[[Trial, Step], Strike]:
         replica = yield from _claimed(trial, step.pick)
         with _held(trial, replica) as victim:
             victim.orders.give(f"failpoint {boundary}")
-            yield from _until(victim.gone, _PATIENCE)
+            yield from until(victim.gone, _PATIENCE)
             return victim.told(Action.FAILPOINT) > 0
 
     return strike
@@ -134,7 +124,7 @@ def slow_scorer(trial: Trial, step: Step) -> Strike:
     replica = yield from _claimed(trial, step.pick)
     with _held(trial, replica) as victim:
         victim.orders.give("scorer slow")
-        hit = yield from _until(lambda: victim.orders.obeyed, _PATIENCE)
+        hit = yield from until(lambda: victim.orders.obeyed, _PATIENCE)
         victim.orders.lift()
         yield STALL_AFTER
         return hit
@@ -145,7 +135,7 @@ def narrow_scorer(trial: Trial, step: Step) -> Strike:
     replica = yield from _claimed(trial, step.pick)
     with _held(trial, replica) as victim:
         victim.orders.give("scorer out of memory")
-        hit = yield from _until(lambda: victim.orders.obeyed, _PATIENCE)
+        hit = yield from until(lambda: victim.orders.obeyed, _PATIENCE)
         yield step.seconds
         return hit
 
@@ -157,9 +147,9 @@ def broken_scorer(mood: str) -> Callable[[Trial, Step], Strike]:
         replica = yield from _claimed(trial, step.pick)
         with _held(trial, replica) as victim:
             victim.orders.give(f"scorer {mood}")
-            if not (yield from _until(lambda: victim.orders.obeyed or victim.gone(), _PATIENCE)):
+            if not (yield from until(lambda: victim.orders.obeyed or victim.gone(), _PATIENCE)):
                 return False
-            if not (yield from _until(victim.gone, STALL_AFTER + _MARGIN)):
+            if not (yield from until(victim.gone, STALL_AFTER + _MARGIN)):
                 trial.found("F17", f"{replica.name} still runs although its scorer is broken ({mood})")
                 replica.signal(signal.SIGKILL)
                 return True
@@ -175,7 +165,7 @@ def scale(trial: Trial, step: Step) -> Strike:
         fleet.resize(1)
         yield step.seconds
         fleet.resize(6)
-        hit = yield from _until(lambda: len(fleet.staying) >= 6, _PATIENCE)
+        hit = yield from until(lambda: len(fleet.staying) >= 6, _PATIENCE)
         yield step.seconds
         fleet.resize(2)
         yield step.seconds

@@ -10,6 +10,7 @@ from confluent_kafka.admin import NewPartitions
 
 from tests.chaos.brokers import SIZE
 from tests.chaos.proxy import FAIR, Link, Weather
+from tests.chaos.storm import until
 from tests.kafka.history import Action
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ GROWTH = 2
 """Partitions that are added to the input at a time."""
 
 _TICK = 0.5
+_PATIENCE = 20.0
 
 # ---------------------------------------------------------------- brokers
 
@@ -76,7 +78,7 @@ def _asked(question: Callable[[], int]) -> Generator[float, None, int]:
     while True:
         try:
             return question()
-        except KafkaException:
+        except (KafkaException, TimeoutError):
             yield _TICK
 
 
@@ -85,14 +87,16 @@ def _asked(question: Callable[[], int]) -> Generator[float, None, int]:
 
 def grow_input(trial: Trial, step: Step) -> Strike:
     """Key → partition changes for what comes from now on."""
-    trial.partitions += GROWTH
-    wanted = NewPartitions(trial.scenario.name("input"), trial.partitions)
+    topic, wanted = trial.scenario.name("input"), trial.partitions + GROWTH
 
     def grow() -> int:
-        trial.site.admin.create_partitions([wanted], request_timeout=5)[wanted.topic].result(timeout=10)
-        return trial.partitions
+        known = len(trial.site.admin.list_topics(topic, timeout=5).topics[topic].partitions)
+        if known < wanted:  # else an attempt that was not answered did it
+            asked = trial.site.admin.create_partitions([NewPartitions(topic, wanted)], request_timeout=5)
+            asked[topic].result(timeout=10)
+        return wanted
 
-    yield from _asked(grow)
+    trial.partitions = yield from _asked(grow)
     return True
 
 
@@ -100,7 +104,8 @@ def grow_input(trial: Trial, step: Step) -> Strike:
 
 
 def weather(bad: Weather) -> Callable[[Trial, Step], Strike]:
-    """On the links of all brokers and of the cache, or of one broker that somebody is connected to."""
+    """On the links of all brokers and of the cache, or of one broker that somebody is connected to; lasts
+    from the first bytes that it meets."""
 
     def strike(trial: Trial, step: Step) -> Strike:
         links = _links(trial, step.pick)
@@ -109,11 +114,12 @@ def weather(bad: Weather) -> Callable[[Trial, Step], Strike]:
         for link in links:
             link.change(bad)
         try:
+            hit = yield from until(lambda: _touched(links) > before, _PATIENCE)
             yield step.seconds
         finally:
             for link in links:
                 link.change(FAIR)
-        return _touched(links) > before
+        return hit
 
     return strike
 

@@ -18,7 +18,7 @@ from tests.chaos.outcome import Outcome, Plan
 from tests.chaos.scorer import MAX_POLL_INTERVAL, STALL_AFTER
 from tests.chaos.site import Site
 from tests.chaos.storm import Storm, Struck
-from tests.chaos.strikes import STRIKES
+from tests.chaos.strikes import begin
 from tests.chaos.strikes_on_replicas import DRAIN
 from tests.kafka.checker import Violation
 from tests.kafka.collect import UNCOMMITTED, Reader, admin_client, log_ends
@@ -107,11 +107,11 @@ class Trial:
         plan = self.plan
         items = list(mixed(plan.records, plan.seed, _BAD_EVERY))
         feeder = self.scenario.feed(items, plan.records / plan.seconds, _BURST)
-        storm = Storm(plan.steps, lambda step: STRIKES[step.fault.name](self, step))
-        begin, told = time.monotonic(), 0
+        storm = Storm(plan.steps, lambda step: begin(self, step))
+        began, told = time.monotonic(), 0
         try:
             while not storm.over or feeder.is_alive():
-                now = time.monotonic() - begin
+                now = time.monotonic() - began
                 assert now < plan.seconds + _STORM_OVERTIME, "the storm does not end"
                 storm.advance(now)
                 self._tend()
@@ -132,7 +132,7 @@ class Trial:
     def _calm_down(self) -> None:
         """Wait until the group has caught up, and look who owns what."""
         deadline = time.monotonic() + _CALM_WITHIN
-        while (lag := self._lag()) != 0 or not self._all_owned_once():
+        while (lag := self._lag()) != 0 or not self._is_whole():
             if time.monotonic() > deadline:
                 self.found("I24", f"{_CALM_WITHIN:g} s after the storm: lag {lag}, owners {self._owners()}")
                 return
@@ -151,17 +151,23 @@ class Trial:
             return None
         return sum(end - committed.get(p, 0) for (_, p), end in ends.items())
 
+    @property
+    def _running(self) -> list[Replica]:
+        return [*self.fleet.running, *self.modelled.running]
+
     def _owners(self) -> dict[int, int]:
         """How many running replicas own each partition."""
-        running = [*self.fleet.running, *self.modelled.running]
-        return dict(Counter(p for replica in running for p in replica.owns()))
+        return dict(Counter(p for replica in self._running for p in replica.owns()))
 
-    def _all_owned_once(self) -> bool:
-        return self._owners() == dict.fromkeys(range(self.partitions), 1)
+    def _is_whole(self) -> bool:
+        """Everybody is there, and each partition has one owner."""
+        everybody = len(self._running) == self.fleet.wanted + self.modelled.wanted
+        joined = everybody and all(replica.has_joined() for replica in self._running)
+        return joined and self._owners() == dict.fromkeys(range(self.partitions), 1)
 
     def _stop(self) -> None:
         """All at once, with nothing wrong: each has to end cleanly."""
-        running = [*self.fleet.running, *self.modelled.running]
+        running = self._running
         for replica in running:
             replica.signal(signal.SIGTERM)
         for replica in running:

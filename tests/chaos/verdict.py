@@ -18,7 +18,7 @@ from tests.chaos.outcome import Outcome
 from tests.chaos.transactions import aborted_records, torn_transactions, transactions
 from tests.kafka.checker import RULES, first_few, wrong_scores
 from tests.kafka.commits import stale_reads
-from tests.kafka.history import CAUSES, Action, History, count_between
+from tests.kafka.history import Action, History, count_between
 from tests.kafka.items import expected_scores
 from tests.kafka.text_scorer import VERSION
 
@@ -76,7 +76,7 @@ def _below_final_commits(history: History) -> str:
 
 
 def _duplicates(history: History) -> str:
-    kinds = Counter(h.action for h in history.of(*CAUSES))
+    kinds = Counter(h.action for h in history.causes())
     told = ", ".join(f"{count} {action}" for action, count in kinds.items()) or "nothing"
     return f"{history.duplicates():,} duplicates, {history.bound():,} allowed after {told}"
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 
-from tests.kafka.history import CAUSES, Action, History, samples_until_recovery
+from tests.kafka.history import Action, History, samples_until_recovery
 
 REPORT: list[str] = []
 """Lines that the terminal summary prints."""
 
 
 def _kinds(history: History) -> str:
-    counts = Counter(h.action for h in history.of(*CAUSES))
+    counts = Counter(h.action for h in history.causes())
     return ", ".join(f"{count} {action}" for action, count in counts.items()) or "no event"
 
 

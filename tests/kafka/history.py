@@ -140,9 +140,13 @@ class History(NamedTuple):
         """Output records beyond the first of their input record."""
         return len(self.written) - len({w.source for w in self.written})
 
+    def causes(self) -> list[Happening]:
+        """Events that may have caused duplicates; the end of a process that had no records is none."""
+        worked = {h.replica for h in self.of(Action.POLLED)}
+        return [h for h in self.of(*CAUSES) if h.action is not Action.KILLED or h.replica in worked]
+
     def events(self) -> int:
-        """How many events may have caused duplicates."""
-        return len(self.of(*CAUSES))
+        return len(self.causes())
 
     def bound(self) -> int:
         """Duplicates that the contract allows for what happened."""

@@ -126,6 +126,10 @@ class Replica:
                 owned -= set(h.offsets)
         return owned
 
+    def has_joined(self) -> bool:
+        """It was given partitions, or told that there are none for it."""
+        return any(h.action is Action.ASSIGNED for h in self.happenings())
+
     def polled(self) -> int:
         """Records it was given so far."""
         return sum(sum(h.counts.values()) for h in self.happenings() if h.action is Action.POLLED)
