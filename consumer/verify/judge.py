@@ -71,10 +71,9 @@ class Judge:
             if whose is not None:
                 self.others[whose] += 1
                 return
-        if output.faults or not good_id:
-            self._blame(output, good_id)
         if source is None or offset is None:
-            return  # that was among its faults
+            self._blame(output, good_id)
+            return
         part = self._parts.get(source)
         if part is None:
             self._misplaced(output)
@@ -82,8 +81,10 @@ class Judge:
         index = part.window.index(offset)
         if index is None or not part.window.flags[index] & SEEN:
             self._unmatched(part, output, offset)
-        else:
-            self._answer(part, index, output)
+            return
+        if output.faults or not good_id:
+            self._blame(output, good_id)
+        self._answer(part, index, output)
 
     def end(self) -> None:
         """Everything was taken."""
