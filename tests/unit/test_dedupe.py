@@ -139,9 +139,7 @@ def test_one_call_looks_up_a_whole_batch() -> None:
     assert world.marks.stats().asked == 3
 
 
-@pytest.mark.parametrize(
-    "verdict", [Rejection(Reason.POISON, "it fails"), Duplicate("a", 0, 1), Empty()]
-)
+@pytest.mark.parametrize("verdict", [Rejection(Reason.POISON, "it fails"), Duplicate("a", 0, 1), Empty()])
 def test_only_what_was_scored_is_remembered(verdict: Verdict) -> None:
     world = World()
     world.publish(entry(7), verdict=verdict)
