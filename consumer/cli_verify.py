@@ -40,9 +40,10 @@ def _partitions(_: click.Context, __: click.Parameter, value: str | None) -> fro
     numbers: set[int] = set()
     for piece in value.split(","):
         span = re.fullmatch(r"\s*(\d{1,6})(?:-(\d{1,6}))?\s*", piece)
-        if span is None:
+        first, last = (int(span[1]), int(span[2] or span[1])) if span else (1, 0)
+        if first > last:
             raise click.BadParameter("write 0,3-5")
-        numbers |= {*range(int(span[1]), int(span[2] or span[1]) + 1)}
+        numbers |= {*range(first, last + 1)}
     return frozenset(numbers)
 
 
