@@ -113,3 +113,22 @@ def _tell(cell: Cell, run: Run) -> None:
     seconds = [f"{each:.1f}" for each in run.until_owned]
     figures = (len(history.sent), lost, history.duplicates(), history.bound(), run.taken, *seconds)
     REPORT.append(_COLUMNS.format(cell.name, *figures))
+
+
+@pytest.mark.parametrize("assignor", ["cooperative-sticky", "consumer"])
+def test_two_replicas_with_one_instance_id_end_in_one_that_says_so(scenario: Scenario, assignor: str) -> None:
+    """The classic protocol fences the older one, the broker-side one refuses the newer."""
+    cell = Cell(assignor, assignor, static=True)
+    scenario.prepare(**cell.settings())
+    older = cell.start(scenario, "older", "one name")
+    eventually("it owns the input", older.owns, 60)
+    newer = cell.start(scenario, "newer", "one name")
+    eventually("one of them ends", lambda: not (older.running and newer.running), 90)
+    gone, left = (newer, older) if older.running else (older, newer)
+    assert gone.wait(1) == 1
+    assert "give every replica its own" in gone.log
+    eventually("the other owns the input", lambda: len(left.owns()) == 6, 60)
+    scenario.feed(list(normal(500, SEED))).finish()
+    scenario.until_committed()
+    scenario.stop(left)
+    assert_sound(scenario.history())

@@ -17,6 +17,10 @@ from consumer.kafka.client_errors import broken_for_good
             KafkaError(KafkaError._FATAL, "fenced by the same group.instance.id"),
             "every replica its own",
         ),
+        (
+            KafkaError(KafkaError._FATAL, "The instance ID is still used by another member"),
+            "every replica its own",
+        ),
         (KafkaError(KafkaError._FATAL, "The group id does not exist"), "another kafka.assignor"),
         (KafkaError(KafkaError.UNKNOWN, "with the flag", True), "broken for good"),
     ],
