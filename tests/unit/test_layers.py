@@ -158,3 +158,12 @@ def test_no_two_modules_of_the_core_import_each_other() -> None:
         leaves = {part for part, needs in graph.items() if not needs & graph.keys()}
         assert leaves, f"a circle among {sorted(graph)}"
         graph = {part: needs for part, needs in graph.items() if part not in leaves}
+
+
+@FILES
+def test_nothing_that_holds_a_client_forks(path: Path) -> None:
+    """A producer that is used in a forked child never delivers. Processes that the demonstration starts
+    begin as programs of their own."""
+    names = {node.attr for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Attribute)}
+    assert not names & {"fork", "forkpty"}
+    assert not _foreign(path) & {"multiprocessing"}
