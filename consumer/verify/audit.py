@@ -130,17 +130,22 @@ class _Audit:
 
     def _doubts(self, partitions: list[Partition]) -> list[str]:
         """Why the verdict may have to stay open."""
-        held = [f"{_name(held)} could not be read" for held in self._input_held]
-        doubts = [f"{each} behind an open transaction" for each in held]
+        doubts = [f"{_name(held)} ends in an open transaction" for held in self._input_held]
         if blocked := sum(part.blocked for part in partitions):
             where = ", ".join(f"{_name(held)} at offset {held.stable}" for held in self._output_held)
             doubts.append(f"{blocked:,} without output, blocked by an open transaction in {where}")
         expired = sum(part.expired for part in partitions)
-        if expired and not self._plan.compacted.isdisjoint(self._plan.outputs):
-            doubts.append(f"{expired:,} without output, which compaction may have removed")
-        elif expired and expired == sum(part.records for part in partitions):
-            doubts.append(f"the output of all {expired:,} records may have been removed by retention")
+        if expired and (why := self._why_expired(expired == sum(part.records for part in partitions))):
+            doubts.append(f"{expired:,} without output, {why}")
         return doubts
+
+    def _why_expired(self, all_are: bool) -> str | None:
+        """What may have become of output records, where that is more than old age of some."""
+        if not self._plan.compacted.isdisjoint(self._plan.outputs):
+            return "which compaction may have removed"
+        if self._output_removed:
+            return f"and retention removed some of {', '.join(self._output_removed)} during the audit"
+        return "all of which retention may have removed" if all_are else None
 
 
 def _name(held: Held) -> str:

@@ -10,9 +10,11 @@ from uuid import uuid4
 
 import msgspec
 import pytest
+from click.testing import CliRunner
 from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient
 
+from consumer.cli import cli
 from consumer.settings import Kafka, Settings
 from consumer.verify.broker import Broker
 from consumer.verify.reader import Reader, Span
@@ -54,6 +56,17 @@ def test_a_flawless_pass_says_so_for_every_partition(world: Audited) -> None:
             ({"scored": 40}, {}),
             ({"scored": 19}, {"invalid": 1}),
         ]
+
+
+def test_for_people_it_prints_a_table_and_a_sentence(world: Audited) -> None:
+    flawless(world)
+    world.flush()
+    done = CliRunner().invoke(cli, [each for each in world.arguments() if each != "--json"])
+    *table, sentence = done.stdout.splitlines()
+    assert (done.exit_code, sentence) == (0, "at-least-once holds for 60 records")
+    assert table[1].split()[:5] == ["partition", "offsets", "records", "scored", "dead:"]
+    assert [line.split()[0] for line in table[2:]] == ["0", "1", "all"]
+    assert "read" in done.stderr
 
 
 def test_a_missing_result_is_found_and_named(world: Audited) -> None:
