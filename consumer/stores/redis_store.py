@@ -14,8 +14,10 @@ from consumer.sharing import StoreStats
 from consumer.stores.breaker import Breaker
 from consumer.stores.lane import Errand, Lane
 from consumer.stores.redis_client import make_client
+from consumer.stores.waiting import Waiting
 
 _PLACES = 4  # errands that wait at once: more would answer too late for anybody
+_AT_ONCE = 1_000  # entries of one write: a look-up behind it does not wait for more
 _log = logging.getLogger(__name__)
 
 
@@ -88,6 +90,7 @@ class RedisStore:
         self._reads = Breaker(settings.breaker_failures, settings.breaker_cool_down)
         self._writes = Breaker(settings.breaker_failures, settings.breaker_cool_down)
         self._lane = Lane(f"redis-{use}", _PLACES, client.close)
+        self._waiting = Waiting()
         self._read_stats = StoreStats()  # each written by one thread only
         self._write_stats = StoreStats()
 
@@ -109,9 +112,9 @@ class RedisStore:
         return errand.result()
 
     def put_many(self, entries: Mapping[bytes, bytes]) -> None:
-        """Send, or drop when the store is behind or bypassed. Never waits, never raises."""
-        if entries:
-            self._lane.offer(Errand(lambda: self._write(entries)))
+        """Send, or drop when the store is far behind or bypassed. Never waits, never raises."""
+        if self._waiting.add(entries) and not self._lane.offer(Errand(self._write_some)):
+            self._waiting.nobody_comes()
 
     def stats(self) -> StoreStats:
         return self._read_stats._replace(
@@ -124,8 +127,13 @@ class RedisStore:
     def close(self) -> None:
         self._lane.close()
 
+    def _write_some(self) -> None:
+        """In the lane's thread; what is left then waits behind the look-ups."""
+        self._write(self._waiting.take(_AT_ONCE))
+        if self._waiting.comes_again() and not self._lane.offer(Errand(self._write_some)):
+            self._waiting.nobody_comes()
+
     def _write(self, entries: Mapping[bytes, bytes]) -> None:
-        """In the lane's thread."""
         if not self._writes.allows(self._clock()):
             return
         s = self._write_stats

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from threading import Event
 
 import pytest
 
 from consumer.settings import RedisSection
+from consumer.stores.lane import Errand
 from consumer.stores.redis_store import RedisStore, open_scores
 
 
@@ -29,6 +30,7 @@ class FakeClient:
         self.write_error: Exception | None = None
         self.gate: Event | None = None
         self.wrote = Event()
+        self.while_writing: list[Callable[[], object]] = []
 
     def read(self, keys: Sequence[bytes]) -> Sequence[bytes | None]:
         self.calls.append("read")
@@ -41,6 +43,8 @@ class FakeClient:
     def write(self, entries: Mapping[bytes, bytes]) -> int:
         self.calls.append("write")
         self.wrote.set()
+        while self.while_writing:
+            self.while_writing.pop()()
         if self.write_error is not None:
             raise self.write_error
         self.entries.update(entries)
@@ -143,16 +147,48 @@ def test_a_store_that_takes_nothing_is_still_read() -> None:
     assert not world.store.stats().writes_bypassed
 
 
-def test_writes_that_would_pile_up_are_dropped_and_the_caller_goes_on() -> None:
-    world = World(budget=0.01)
+def blocked(world: World) -> Event:
+    """The lane hangs in a read until this is set."""
     world.client.gate = gate = Event()
     world.store.get_many([b"a"])
+    world.client.gate = None
+    return gate
+
+
+def test_writes_that_pile_up_go_out_together() -> None:
+    world = World(budget=0.01)
+    gate = blocked(world)
     for n in range(100):
         world.store.put_many({b"%d" % n: b""})
     gate.set()
-    world.client.gate = None
     world.settle()
-    assert world.client.calls.count("write") <= 4
+    assert len(world.client.entries) == 100
+    assert world.client.calls.count("write") == 1
+
+
+def test_a_great_many_entries_are_written_in_pieces_that_let_look_ups_through() -> None:
+    world = World()
+    look_up = Errand(lambda: world.client.read([b"a"]))
+    world.client.while_writing.append(lambda: world.store._lane.offer(look_up))
+    world.store.put_many({b"%d" % n: b"" for n in range(2_500)})
+    while world.store.stats().written < 2_500:
+        world.settle()
+    assert world.client.calls[:2] == ["write", "read"]
+    assert world.client.calls.count("write") == 3
+
+
+def test_what_exceeds_the_room_is_dropped_and_the_caller_goes_on() -> None:
+    world = World(budget=0.01)
+    gate = blocked(world)
+    for n in range(3_000):
+        world.store.put_many({b"%d" % n: bytes(8_192)})
+    gate.set()
+    for _ in range(3):
+        world.settle()
+    assert 900 < len(world.client.entries) < 1_100
+    world.store.put_many({b"later": b""})
+    world.settle()
+    assert b"later" in world.client.entries
 
 
 def test_nothing_is_written_any_more_once_it_is_closed() -> None:
