@@ -39,10 +39,9 @@ class Replica:
     """Sifts and keeps as the loop does; `added`: seconds that each micro-batch spent on it."""
 
     def __init__(self, redis: RedisSection, ttl: int = 100) -> None:
-        store = open_marks(redis, Dedupe(enabled=True, ttl=ttl, budget=redis.budget))
-        self.marks = SharedMarks("group", store, KnownTopicId())
+        self._store = open_marks(redis, Dedupe(enabled=True, ttl=ttl, budget=redis.budget))
+        self.marks = SharedMarks("group", self._store, KnownTopicId())
         self.added: list[float] = []
-        self.close = self.marks.close
 
     def work(self, entries: Sequence[Entry]) -> list[Duplicate]:
         """Everything that is no repeat is scored and acknowledged; returns the repeats."""
@@ -53,6 +52,11 @@ class Replica:
         self.marks.keep(batch, [Output(e, Score(1.0, False, 2.0)) for e in batch.entries])
         self.added.append(time.monotonic() - began)
         return repeats
+
+    def close(self) -> None:
+        """Also waits for a call that is under way: the server that it goes to is closed next."""
+        self.marks.close()
+        until(lambda: not self._store._lane._thread.is_alive())
 
 
 def events(batch: int, partition: int) -> list[Entry]:
