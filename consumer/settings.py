@@ -58,6 +58,10 @@ class Kafka(Section, frozen=True):
     sasl_username: Annotated[str | None, _d("SASL user.")] = None
     sasl_password: Annotated[str | None, _secret("SASL password.")] = None
     oauth_token_url: Annotated[str | None, _d("OAUTHBEARER: token endpoint (https).")] = None
+    oauth_ca_location: Annotated[
+        str | None,
+        _d("OAUTHBEARER: PEM file of the authorities to trust for the token endpoint; unset: the system's."),
+    ] = None
     oauth_client_id: Annotated[str | None, _d("OAUTHBEARER: client id.")] = None
     oauth_client_secret: Annotated[str | None, _secret("OAUTHBEARER: client secret.")] = None
     oauth_scope: Annotated[str | None, _d("OAUTHBEARER: scope that is asked for.")] = None

@@ -10,8 +10,10 @@ from collections.abc import Mapping
 
 import msgspec
 
-from consumer.kafka.brokers import admin_client, advertised, ask_all, not_reached
+from consumer.kafka.brokers import admin_client, advertised, ask_all
 from consumer.kafka.config import refused_configuration
+from consumer.kafka.group import look_at_group
+from consumer.kafka.refusals import explained
 from consumer.kafka.topics import look_at_topics
 from consumer.settings import Settings
 
@@ -33,23 +35,25 @@ class Report(msgspec.Struct, frozen=True):
 
 
 def inspect(settings: Settings, timeout: float = 5.0) -> Report:
-    """Look at the clients' configuration, at every bootstrap address and at our three topics.
+    """Look at the clients' configuration, at every bootstrap address, at our three topics and our group.
 
-    Blocks for up to 4 times `timeout` seconds. Raises Misconfigured when the client refuses to connect
+    Blocks for up to 6 times `timeout` seconds. Raises Misconfigured when the client refuses to connect
     like this at all. Shows no secret.
     """
     refused = refused_configuration(settings)
     answers = ask_all(settings, timeout)
-    silent = [not_reached(answer) for answer in answers if answer.metadata is None]
+    silent = [explained(answer, settings.kafka, timeout) for answer in answers if answer.metadata is None]
     good = next((answer for answer in answers if answer.metadata is not None), None)
     if good is None:
         return Report(problems=(*refused, *silent), notes=("topics: not checked, since no broker answers",))
-    topics = look_at_topics(settings, good, admin_client(settings, good.address), timeout)
+    client = admin_client(settings, good.address)
+    topics = look_at_topics(settings, good, client, timeout)
+    group = look_at_group(settings, client, timeout)
     brokers = f"brokers: {len(good.metadata.brokers)} in cluster {good.metadata.cluster_id}"
     return Report(
-        problems=(*refused, *topics.problems),
+        problems=(*refused, *topics.problems, *group.problems),
         unreachable=(*silent, *advertised(good, timeout)),
         warnings=tuple(topics.warnings),
-        notes=(brokers, *topics.notes),
+        notes=(brokers, *topics.notes, *group.notes),
         partitions=topics.partitions,
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import ssl
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias, TypeVar
 
@@ -59,6 +60,8 @@ def _oauth(kafka: Kafka) -> Config:
         "sasl.oauthbearer.client.id": kafka.oauth_client_id,
         "sasl.oauthbearer.client.secret": kafka.oauth_client_secret,
         "sasl.oauthbearer.scope": kafka.oauth_scope,
+        # Left to itself the client looks in one place only, which is another one on many systems.
+        "https.ca.location": kafka.oauth_ca_location or ssl.get_default_verify_paths().cafile,
     }
 
 
@@ -161,7 +164,19 @@ def make_client(factory: Callable[..., Client], config: Config, settings: Settin
         return factory(config, **options)
     except (KafkaException, TypeError, ValueError) as error:
         why = _reason(error, config)
-    raise Misconfigured([f"kafka: the client refuses its configuration: {redacted(why, settings)}"])
+    fix = next((fix for key, fix in _UNUSABLE.items() if key in why), "")
+    raise Misconfigured([f"kafka: the client refuses its configuration: {redacted(why, settings)}{fix}"])
+
+
+# What the client finds wrong with files, by its own names for them, and which of our settings to look at.
+_UNUSABLE = {
+    "ssl.key.location": (
+        "; check kafka.ssl_key_location, that kafka.ssl_key_password_file holds its password, and that it is "
+        "the key of kafka.ssl_certificate_location"
+    ),
+    "ssl.certificate.location": "; check that kafka.ssl_certificate_location is a certificate in PEM",
+    "ssl.ca.location": "; check that kafka.ssl_ca_location holds certificates in PEM",
+}
 
 
 def _reason(error: Exception, config: Mapping[str, object]) -> str:
