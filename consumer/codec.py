@@ -236,11 +236,12 @@ def _tells_half_a_pair(what: str) -> bool:
 
 
 def _explain_invalid(what: str, field: str) -> Rejection:
+    """Without a field's name it is about the whole document: one is missing, or it is no object."""
     if field:
         return Rejection(Reason.INVALID, f"`{field}`: {what}")
-    if what.startswith("Expected `object`"):
-        return Rejection(Reason.UNDECODABLE, f"JSON is not an object: {what}")
-    return Rejection(Reason.INVALID, what)
+    if what.startswith("Object missing"):
+        return Rejection(Reason.INVALID, what)
+    return Rejection(Reason.UNDECODABLE, f"JSON is not an object: {what}")
 
 
 def _first_bad_byte(value: bytes) -> int:

@@ -63,6 +63,7 @@ def not_objects() -> Iterator[Hostile]:
     for name, value in (
         ("null", b"null"),
         ("number", b"42"),
+        ("number of 5,000 digits", b"7" * 5_000),
         ("string", b'"hunter2-canary"'),
         ("array", b'[{"message":"hunter2-canary"}]'),
         ("true", b"true"),

@@ -205,5 +205,7 @@ def test_the_parser_still_says_what_our_explanations_look_for() -> None:
         msgspec.json.decode(b'"\\ud800 and on"')
     with pytest.raises(msgspec.DecodeError, match="unexpected end of hex escape"):
         msgspec.json.decode(b'{"x":"\\ud800 and on"}', type=msgspec.defstruct("_", []))
+    with pytest.raises(msgspec.ValidationError, match=r"^Object missing"):
+        msgspec.json.decode(b"{}", type=msgspec.defstruct("_", [("a", str)]))
     with pytest.raises(msgspec.ValidationError, match=r" - at `\$.a`"):
         msgspec.json.decode(b'{"a":1}', type=msgspec.defstruct("_", [("a", str)]))
