@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Collection, Iterable
-from typing import Protocol
+from typing import Any, Protocol
 
 from consumer.records import Headers
 
@@ -20,7 +20,7 @@ _ask = operator.methodcaller("headers")
 class Message(Protocol):
     """What the client hands over."""
 
-    def headers(self) -> list[tuple[str, bytes | None]] | None:
+    def headers(self) -> Any:
         """Where a name is not UTF-8: the first call returns a broken list and leaves an exception behind;
         another call returns the list, which then crashes the interpreter."""
 
