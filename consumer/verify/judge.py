@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Set
-from typing import NamedTuple
+
+import msgspec
 
 from consumer.masking import shown
 from consumer.verify.findings import Findings, Kind, Where
@@ -20,7 +21,7 @@ _OF_COPY = {
 }
 
 
-class Side(NamedTuple):
+class Side(msgspec.Struct, frozen=True):
     """What is judged: what this group wrote for this input topic, with ids behind this prefix."""
 
     group: str
@@ -64,10 +65,9 @@ class Judge:
     def take(self, output: Output) -> None:
         """The next output record."""
         side, source, offset = self._side, output.partition, output.offset
-        coordinates = f"{side.topic}|{source}|{offset}"
-        good_id = output.id == side.prefix + coordinates
+        good_id = output.id == f"{side.prefix}{side.topic}|{source}|{offset}"
         if not (good_id and output.group == side.group and output.topic == side.topic):
-            whose = self._whose(output, coordinates)
+            whose = self._whose(output, good_id)
             if whose is not None:
                 self.others[whose] += 1
                 return
@@ -96,15 +96,16 @@ class Judge:
         """Versions of models, in the order in which they were met."""
         return self._models.versions()
 
-    def _whose(self, output: Output, coordinates: str) -> str | None:
+    def _whose(self, output: Output, good_id: bool) -> str | None:
         """Whose an output record is, None for ours. What cannot be told is taken for ours, but a dead
         letter without a group was written by another program."""
-        side, name = self._side, output.id
+        side = self._side
         if output.group != side.group and (output.dead or output.group is not None):
             return "other groups"
         if output.topic != side.topic and output.topic is not None:
             return "other input topics"
-        if name is not None and name != side.prefix + coordinates and name.endswith(coordinates):
+        coordinates = f"{side.topic}|{output.partition}|{output.offset}"
+        if not good_id and output.id is not None and output.id.endswith(coordinates):
             return "other id prefixes"
         return None
 

@@ -13,10 +13,11 @@ from typing import Any, NamedTuple
 
 import msgspec
 from click.testing import CliRunner
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 
 from consumer.cli import cli
 from tests.kafka.topics import Topics
+from tests.kafka.waiting import eventually
 
 GROUP, MODEL = "audited", "9f86d081884c7d65"
 _MOMENT = "2026-11-30T15:40:07.345Z"
@@ -175,7 +176,7 @@ class Audited:
         self.flush()
         consumer = Consumer({"bootstrap.servers": self.bootstrap, "group.id": self.group, "log_level": 0})
         places = [TopicPartition(self.input, int(name[1:]), offset) for name, offset in offsets.items()]
-        consumer.commit(offsets=places, asynchronous=False)
+        eventually("committed", lambda: _has_committed(consumer, places), 60)
         consumer.close()
 
     def arguments(self, *arguments: str, guarantee: str = "at-least-once") -> list[str]:
@@ -206,6 +207,17 @@ def run_verify(arguments: Sequence[str]) -> Audit:
     assert done.exception is None or isinstance(done.exception, SystemExit), done.exc_info
     report = msgspec.json.decode(done.stdout, type=dict[str, Any]) if done.stdout else {}
     return Audit(done.exit_code, report, done.stderr)
+
+
+def _has_committed(consumer: Consumer, places: list[TopicPartition]) -> bool:
+    """Not while the coordinator of a young cluster still loads."""
+    try:
+        consumer.commit(offsets=places, asynchronous=False)
+    except KafkaException as error:
+        if error.args[0].code() != KafkaError.COORDINATOR_LOAD_IN_PROGRESS:
+            raise
+        return False
+    return True
 
 
 def _prefixed(prefix: str, table: Mapping[str, str]) -> dict[str, str]:
