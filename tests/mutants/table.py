@@ -397,6 +397,15 @@ MUTANTS: tuple[Mutant, ...] = (
         _unit("test_topic_id.py::test_after_a_renewal_only_the_new_answer_counts"),
     ),
     Mutant(
+        "what does not fit into one write is forgotten",
+        "consumer/stores/redis_store.py",
+        "        if self._waiting.comes_again() and not",
+        "        if not self._waiting.comes_again() and not",
+        _unit(
+            "test_redis_store.py::test_a_great_many_entries_are_written_in_pieces_that_let_look_ups_through"
+        ),
+    ),
+    Mutant(
         "a second record takes the mark over",
         "consumer/stores/redis_store.py",
         "nx=self._keep_first)",
