@@ -33,7 +33,8 @@ class Births:
 
     def position(self, partition: TopicPartition, offset: int) -> KafkaPartition:
         """What is committed for an owned partition."""
-        return KafkaPartition(*partition, offset, self._notes.get(partition) or None)
+        note = self._notes.get(partition)
+        return KafkaPartition(*partition, offset, note) if note else KafkaPartition(*partition, offset)
 
 
 def known_at_birth(committed: Iterable[KafkaPartition]) -> int | None:
