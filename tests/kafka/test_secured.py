@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import resource
 import signal
 from collections.abc import Callable, Iterator, Mapping
@@ -13,6 +14,7 @@ import pytest
 
 from consumer.checks import Findings, check_all
 from consumer.loading import load
+from consumer.settings_keys import KEYS
 from tests.kafka.collect import Item
 from tests.kafka.items import mixed
 from tests.kafka.replicas import Deployment
@@ -70,6 +72,25 @@ def test_each_proof_of_identity_serves_from_the_first_record_to_a_clean_stop(
     assert "redis_bypassed" not in replica.log
     tokens = secured.tokens.issued.get(user.name, [])
     assert_hidden((REDIS, *user.secrets, *tokens), {**shown, "the whole log": replica.log})
+
+
+def test_every_secret_setting_is_planted(callers: Callers) -> None:
+    users = (callers.password, callers.certificate, callers.tokens)
+    planted = {name for user in users for name in user.settings if name.endswith("_file")}
+    assert planted | {"redis.password_file"} == {key.source for key in KEYS.values() if key.secret}
+
+
+@pytest.mark.parametrize(
+    "shown",
+    [
+        WRONG,
+        WRONG.encode().hex(),
+        *(base64.b64encode(f"{before}{WRONG}:more".encode()).decode() for before in ("", "a", "user:")),
+    ],
+)
+def test_a_secret_is_found_in_whatever_form_it_travels(shown: str) -> None:
+    with pytest.raises(AssertionError, match="a secret is shown in: log"):
+        assert_hidden([WRONG], {"page": "nothing", "log": f"one line\nand {shown} in another"})
 
 
 def test_an_aborted_process_shows_nothing_and_keeps_the_core_limit_that_it_was_given(

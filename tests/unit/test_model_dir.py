@@ -87,6 +87,19 @@ def _swap_two_files(model: Path) -> None:
     (model / "aside").rename(model / "model.safetensors")
 
 
+def _link_elsewhere(target: Path) -> Callable[[Path], None]:
+    def tamper(model: Path) -> None:
+        (model / "known.safetensors").unlink()
+        (model / "known.safetensors").symlink_to(target)
+
+    return tamper
+
+
+def _directory_for_file(model: Path) -> None:
+    (model / "known.safetensors").unlink()
+    (model / "known.safetensors").mkdir()
+
+
 def _edit_manifest(change: Callable[[dict[str, object]], None]) -> Callable[[Path], None]:
     def tamper(model: Path) -> None:
         path = model / "manifest.json"
@@ -107,6 +120,11 @@ def _listed_pickle(model: Path) -> None:
     [
         (_flip_a_bit, ["model.safetensors: sha256 differs"]),
         (_swap_two_files, ["model.safetensors: sha256 differs", "known.safetensors: sha256 differs"]),
+        (_link_elsewhere(Path(__file__)), ["known.safetensors: sha256 differs"]),
+        (_link_elsewhere(Path("/nowhere/at/all")), ["known.safetensors: No such file"]),
+        (_directory_for_file, ["known.safetensors: Is a directory"]),
+        (lambda m: (m / ".hidden.pkl").touch(), [".hidden.pkl: files that can run code"]),
+        (lambda m: (m / "__init__.py").symlink_to("/nowhere"), ["__init__.py: not in the manifest"]),
         (lambda m: (m / "tokenizer.json").unlink(), ["tokenizer.json: No such file"]),
         (lambda m: (m / "pytorch_model.bin").touch(), ["pytorch_model.bin: files that can run code"]),
         (lambda m: (m / "x.PKL").touch(), ["x.PKL: files that can run code"]),

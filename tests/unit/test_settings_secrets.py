@@ -99,7 +99,9 @@ def test_a_secrets_file_without_a_text_is_a_problem(tmp_path: Path, content: byt
 @pytest.mark.parametrize(
     "name",
     ["sasl.password", "ssl.key.password", "ssl.keystore.password", "ssl.key.pem", "sasl.jaas.config",
-     "sasl.oauthbearer.client.secret", "sasl.oauthbearer.config", "CONSUMER_KAFKA_SASL_PASWORD", "api_token"],
+     "sasl.oauthbearer.client.secret", "sasl.oauthbearer.client.credentials.client.secret",
+     "sasl.oauthbearer.assertion.private.key.passphrase", "https.ca.pem", "sasl.oauthbearer.config",
+     "CONSUMER_KAFKA_SASL_PASWORD", "api_token"],
 )  # fmt: skip
 def test_names_of_secrets_are_known_as_such(name: str) -> None:
     assert is_secret(name)
@@ -112,6 +114,18 @@ def test_names_of_secrets_are_known_as_such(name: str) -> None:
 )  # fmt: skip
 def test_names_that_only_sound_like_secrets_are_not(name: str) -> None:
     assert not is_secret(name)
+
+
+def test_no_secret_of_the_client_passes_through_the_free_maps() -> None:
+    """Whatever name it has there: every key of the client whose value it hides itself."""
+    for name in ("ssl.key.password", "ssl.keystore.password", "sasl.password", "ssl.key.pem",
+                 "sasl.oauthbearer.client.secret", "sasl.oauthbearer.client.credentials.client.secret",
+                 "sasl.oauthbearer.assertion.private.key.pem",
+                 "sasl.oauthbearer.assertion.private.key.passphrase", "sasl.oauthbearer.config"):  # fmt: skip
+        for table in ("consumer", "producer"):
+            (problem,) = load({f"kafka.{table}.{name}": CANARY}, {}).problems
+            assert "refused" in problem
+            assert CANARY not in problem
 
 
 def test_credentials_inside_an_address_are_masked() -> None:
