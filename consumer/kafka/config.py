@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import ssl
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias, TypeVar
@@ -60,9 +61,23 @@ def _oauth(kafka: Kafka) -> Config:
         "sasl.oauthbearer.client.id": kafka.oauth_client_id,
         "sasl.oauthbearer.client.secret": kafka.oauth_client_secret,
         "sasl.oauthbearer.scope": kafka.oauth_scope,
-        # Left to itself the client looks in one place only, which is another one on many systems.
-        "https.ca.location": kafka.oauth_ca_location or ssl.get_default_verify_paths().cafile,
+        "https.ca.location": kafka.oauth_ca_location or _system_authorities(),
     }
+
+
+# Where Debian and Alpine, Red Hat, SUSE and the BSDs keep the public authorities.
+_BUNDLES = (
+    "/etc/ssl/certs/ca-certificates.crt",
+    "/etc/pki/tls/certs/ca-bundle.crt",
+    "/etc/ssl/ca-bundle.pem",
+    "/etc/ssl/cert.pem",
+)
+
+
+def _system_authorities() -> str | None:
+    """Left to itself the client looks in one place only, whatever the system, and asks no token server."""
+    places = (ssl.get_default_verify_paths().cafile, *_BUNDLES)
+    return next((place for place in places if place is not None and os.path.exists(place)), None)
 
 
 def _group(kafka: Kafka) -> Config:
