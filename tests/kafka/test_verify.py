@@ -11,7 +11,7 @@ from uuid import uuid4
 import msgspec
 import pytest
 from click.testing import CliRunner
-from confluent_kafka import TopicPartition
+from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from consumer.cli import cli
@@ -203,19 +203,13 @@ def test_aborted_input_is_not_missing_and_its_results_are_phantoms(world: Audite
 
 
 def test_aborted_results_do_not_count(world: Audited) -> None:
-    world.score(0, range(30))
-    world.score(1, range(19))
-    world.flush()
-    aborting = world.transactional(f"out-{world.group}")
-    aborting.begin_transaction()
-    world.write(*(world.body(0, offset) for offset in range(20, 40)), producer=aborting)
-    aborting.flush(30)
-    aborting.abort_transaction(30)
+    _with_the_last_ten_in_a_transaction(world).abort_transaction(30)
     audit = world.verify()
     assert (audit.code, audit.found()) == (1, {"missing": 10, "commit_ahead": 10})
 
 
-def test_behind_an_open_transaction_it_cannot_say_and_afterwards_it_can(world: Audited) -> None:
+def _with_the_last_ten_in_a_transaction(world: Audited) -> Producer:
+    """Everything has its result, those of 30 to 39 of partition 0 in a transaction that is still open."""
     world.score(0, range(30))
     world.score(1, range(19))
     world.flush()
@@ -223,6 +217,11 @@ def test_behind_an_open_transaction_it_cannot_say_and_afterwards_it_can(world: A
     owner.begin_transaction()
     world.write(*(world.body(0, offset) for offset in range(30, 40)), producer=owner)
     owner.flush(30)
+    return owner
+
+
+def test_behind_an_open_transaction_it_cannot_say_and_afterwards_it_can(world: Audited) -> None:
+    owner = _with_the_last_ten_in_a_transaction(world)
     audit = world.verify("--wait", "1", guarantee=EXACTLY_ONCE)
     assert (audit.code, audit.report["verdict"], audit.found()) == (1, "cannot say", {}), audit
     assert "blocked by an open transaction" in audit.report["summary"]
@@ -233,13 +232,7 @@ def test_behind_an_open_transaction_it_cannot_say_and_afterwards_it_can(world: A
 
 
 def test_it_waits_for_a_transaction_that_ends_in_time(world: Audited) -> None:
-    world.score(0, range(30))
-    world.score(1, range(19))
-    world.flush()
-    owner = world.transactional(f"out-{world.group}")
-    owner.begin_transaction()
-    world.write(*(world.body(0, offset) for offset in range(30, 40)), producer=owner)
-    owner.flush(30)
+    owner = _with_the_last_ten_in_a_transaction(world)
     ending = threading.Timer(4.0, owner.commit_transaction)
     ending.start()
     audit = world.verify("--wait", "60")
