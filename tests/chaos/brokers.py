@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka.admin import AdminClient
+
 from tests.chaos.faults import SESSION
 from tests.chaos.proxy import Proxies
 from tests.kafka.cluster import Cluster, Node, free_ports
 
 SIZE = 3
+
+_COMMITS = "__consumer_offsets"
 
 
 _PROPERTIES = {
@@ -41,6 +46,23 @@ def proxied_cluster(proxies: Proxies) -> Cluster:
 def through(proxies: Proxies) -> str:
     """The brokers' addresses by way of their proxies."""
     return ",".join(f"127.0.0.1:{proxies.links[broker_link(n)].port}" for n in range(1, SIZE + 1))
+
+
+def coordinator_of(admin: AdminClient, group: str) -> int:
+    """The number of the broker that coordinates a group: who leads the partition in which its commits are.
+    Raises KafkaException. Asking the coordinator itself can abort the process while brokers come and go."""
+    topic = admin.list_topics(_COMMITS, timeout=5).topics[_COMMITS]
+    if not topic.partitions:
+        raise KafkaException(KafkaError(KafkaError.COORDINATOR_NOT_AVAILABLE))
+    return int(topic.partitions[commit_partition(group, len(topic.partitions))].leader)
+
+
+def commit_partition(group: str, partitions: int) -> int:
+    """As brokers choose it: Java's hash of the name, as a positive number."""
+    code = 0
+    for character in group:
+        code = (31 * code + ord(character)) & 0xFFFFFFFF
+    return abs(code - (1 << 32) if code >> 31 else code) % partitions
 
 
 def _listeners(node: Node, port: int, proxies: Proxies) -> Mapping[str, str]:

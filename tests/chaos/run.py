@@ -114,6 +114,9 @@ def _try_out(site: Site, plan: Plan, home: Path) -> bool:
     trial = Trial(site, plan, place, lambda line: _say(f"  {line}"))
     try:
         outcome = trial.run()
+    except BaseException:
+        (place / "brokers.log").write_text(site.cluster.log())
+        raise
     finally:
         trial.close()
     verdict = judge(outcome, _scores_again(outcome.history, place))

@@ -12,19 +12,23 @@ from tests.chaos.brokers import proxied_cluster, through
 from tests.chaos.cache import Cache
 from tests.chaos.proxy import Link, Proxies
 from tests.kafka.cluster import Cluster
+from tests.kafka.collect import admin_client
 from tests.kafka.topics import Topics
 
 CACHE_LINK = "redis"
 
 
 class Site(NamedTuple):
-    """`admin` and whatever watches a trial reach the brokers directly, replicas by way of the proxies."""
+    """Whatever watches a trial reaches the brokers directly, replicas by way of the proxies."""
 
     proxies: Proxies
     cluster: Cluster
     cache: Cache
-    admin: AdminClient
     topics: Topics
+
+    def admin(self) -> AdminClient:
+        """A new one: one that lived through faults may go on asking brokers that are in charge no more."""
+        return admin_client(self.cluster.bootstrap)
 
     @property
     def through(self) -> str:
@@ -53,5 +57,4 @@ def running_site() -> Iterator[Site]:
         cluster.start()
         cache.start()
         cluster.wait_ready()
-        admin = AdminClient({"bootstrap.servers": cluster.bootstrap, "log_level": 0})
-        yield Site(proxies, cluster, cache, admin, Topics(cluster.bootstrap))
+        yield Site(proxies, cluster, cache, Topics(cluster.bootstrap))

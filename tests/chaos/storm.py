@@ -1,8 +1,9 @@
 """Carries a schedule out: strikes are generators that yield how long they want to wait, so that one thread
-runs all that overlap. Time is an argument."""
+runs all that overlap."""
 
 from __future__ import annotations
 
+import time
 from collections import Counter, deque
 from collections.abc import Callable, Generator, Sequence
 from typing import NamedTuple, TypeAlias
@@ -18,13 +19,12 @@ _TICK = 0.1
 
 
 def until(happened: Callable[[], object], seconds: float) -> Strike:
-    """A part of a strike: wait for something; whether it happened in time."""
-    left = seconds
+    """A part of a strike: wait so many seconds for something; whether it happened."""
+    deadline = time.monotonic() + seconds
     while not happened():
-        if left <= 0:
+        if time.monotonic() > deadline:
             return False
         yield _TICK
-        left -= _TICK
     return True
 
 

@@ -23,6 +23,7 @@ GROWTH = 2
 
 _TICK = 0.5
 _PATIENCE = 20.0
+_AGES = 120.0
 
 # ---------------------------------------------------------------- brokers
 
@@ -68,18 +69,27 @@ def _away(trial: Trial, numbers: tuple[int, ...], seconds: float) -> Generator[f
     yield from _back(trial)
 
 
-def _back(trial: Trial) -> Generator[float, None, None]:
-    while not trial.site.cluster.ready():
-        yield _TICK
+def _back(trial: Trial) -> Strike:
+    back = yield from until(trial.site.cluster.ready, _AGES)
+    assert back, "the brokers do not come back"
+    return back
 
 
 def _asked(question: Callable[[], int]) -> Generator[float, None, int]:
     """The answer, once the brokers give one."""
-    while True:
+    answers: list[int] = []
+    failures: list[Exception] = []
+
+    def ask() -> bool:
         try:
-            return question()
-        except (KafkaException, TimeoutError):
-            yield _TICK
+            answers.append(question())
+        except (KafkaException, TimeoutError) as error:
+            failures.append(error)
+        return bool(answers)
+
+    answered = yield from until(ask, _AGES)
+    assert answered, f"the brokers do not answer: {failures[-1]}"
+    return answers[0]
 
 
 # ---------------------------------------------------------------- the input topic
@@ -90,9 +100,10 @@ def grow_input(trial: Trial, step: Step) -> Strike:
     topic, wanted = trial.scenario.name("input"), trial.partitions + GROWTH
 
     def grow() -> int:
-        known = len(trial.site.admin.list_topics(topic, timeout=5).topics[topic].partitions)
+        admin = trial.site.admin()
+        known = len(admin.list_topics(topic, timeout=5).topics[topic].partitions)
         if known < wanted:  # else an attempt that was not answered did it
-            asked = trial.site.admin.create_partitions([NewPartitions(topic, wanted)], request_timeout=5)
+            asked = admin.create_partitions([NewPartitions(topic, wanted)], request_timeout=5)
             asked[topic].result(timeout=10)
         return wanted
 

@@ -18,28 +18,34 @@ class Seen(NamedTuple):
     visible: int
 
 
-def transactions(everything: Iterable[Message], committed: Iterable[Message]) -> Mapping[bytes, Seen]:
+def transactions(everything: Iterable[Message], committed: Iterable[Message]) -> Mapping[str, Seen]:
     """By the name that the records carry; records outside of transactions carry none."""
     written, visible = _count(everything), _count(committed)
     return {name: Seen(written[name], visible[name]) for name in {*written, *visible}}
 
 
-def torn_transactions(seen: Mapping[bytes, Seen]) -> Iterator[str]:
+def torn_transactions(seen: Mapping[str, Seen]) -> Iterator[str]:
     """I8: visible as a whole or not at all."""
     for name, each in seen.items():
         if each.visible not in {0, each.written}:
-            yield f"{each.visible} of {each.written} records of transaction {name.decode()} are visible"
+            yield f"{each.visible} of {each.written} records of transaction {name} are visible"
 
 
 def aborted_records(everything: Iterable[Message], committed: Iterable[Message]) -> int:
     """How many a reader of committed records never gets."""
-    return len({_place(m) for m in everything} - {_place(m) for m in committed})
+    return len({place_of(m) for m in everything} - {place_of(m) for m in committed})
 
 
-def _count(messages: Iterable[Message]) -> Counter[bytes]:
-    names = (dict(m.headers() or ()).get(TAG) for m in messages)
-    return Counter(name for name in names if isinstance(name, bytes))
+def name_of(message: Message) -> str | None:
+    """Of the transaction that a record was written in."""
+    name = dict(message.headers() or ()).get(TAG)
+    return name.decode() if isinstance(name, bytes) else None
 
 
-def _place(message: Message) -> tuple[str | None, int | None, int | None]:
+def place_of(message: Message) -> tuple[str | None, int | None, int | None]:
+    """Topic, partition, offset."""
     return message.topic(), message.partition(), message.offset()
+
+
+def _count(messages: Iterable[Message]) -> Counter[str]:
+    return Counter(name for name in map(name_of, messages) if name is not None)

@@ -11,6 +11,7 @@ from pathlib import Path
 from confluent_kafka import KafkaException
 
 from tests.chaos.aborted import Aborter
+from tests.chaos.brokers import coordinator_of
 from tests.chaos.faults import SESSION
 from tests.chaos.fleet import Fleet
 from tests.chaos.orders import Orders
@@ -21,7 +22,7 @@ from tests.chaos.storm import Storm, Struck
 from tests.chaos.strikes import begin
 from tests.chaos.strikes_on_replicas import DRAIN
 from tests.kafka.checker import Violation
-from tests.kafka.collect import UNCOMMITTED, Reader, admin_client, log_ends
+from tests.kafka.collect import UNCOMMITTED, Reader, log_ends
 from tests.kafka.history import Action, Happening
 from tests.kafka.items import mixed
 from tests.kafka.replicas import Replica
@@ -98,8 +99,7 @@ class Trial:
 
     def coordinator(self) -> int:
         """The number of the broker that coordinates the group. Raises KafkaException."""
-        described = self.site.admin.describe_consumer_groups([self.scenario.group], request_timeout=5)
-        return int(described[self.scenario.group].result(timeout=10).coordinator.id)
+        return coordinator_of(self.site.admin(), self.scenario.group)
 
     # ---------------------------------------------------------------- the storm
 
@@ -143,9 +143,7 @@ class Trial:
         """Log ends minus committed offsets, markers included; None while nobody tells."""
         name = self.scenario.name("input")
         try:
-            ends = log_ends(
-                admin_client(self.site.cluster.bootstrap), [(name, p) for p in range(self.partitions)]
-            )
+            ends = log_ends(self.site.admin(), [(name, p) for p in range(self.partitions)])
             committed = self.scenario.committed()
         except (KafkaException, TimeoutError):
             return None

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import NamedTuple
 from uuid import uuid4
 
-from confluent_kafka import KafkaException
+from confluent_kafka import Consumer, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from tests.kafka.waiting import eventually
@@ -119,7 +119,7 @@ class Cluster:
         if not all(_listens(node.port) for node in self.nodes if node.number in self._running):
             return False
         admin = AdminClient({"bootstrap.servers": self.bootstrap, "log_level": 0})
-        return _broker_count(admin) >= len(self._running) and _coordinates(admin)
+        return _broker_count(admin) >= len(self._running) and _coordinates(self.bootstrap)
 
     def wait_ready(self, timeout: float = 120.0) -> None:
         eventually("brokers ready", self.ready, timeout)
@@ -275,10 +275,13 @@ def _broker_count(admin: AdminClient) -> int:
         return 0
 
 
-def _coordinates(admin: AdminClient) -> bool:
-    """Group coordination works, not only metadata."""
+def _coordinates(bootstrap: str) -> bool:
+    """Group coordination works, not only metadata. An admin client that is asked for groups while brokers
+    come and go can abort the process."""
+    asker = Consumer({"bootstrap.servers": bootstrap, "group.id": "nobody", "log_level": 0})
     try:
-        admin.list_consumer_groups(request_timeout=2).result(timeout=5)
+        return asker.committed([TopicPartition("nothing", 0)], timeout=5)[0].error is None
     except KafkaException:
         return False
-    return True
+    finally:
+        asker.close()
