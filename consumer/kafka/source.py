@@ -62,6 +62,7 @@ class KafkaSource:
 
     def subscribe(self, listener: Listener) -> None:
         self._listener = listener
+        self._starts.look()
         self._consumer.subscribe(
             [self._topic],
             on_assign=self._guarded(self._on_assign),

@@ -26,6 +26,7 @@ class StartFinder:
         self._policy = settings.input.start
         self._budget = settings.kafka.max_poll_interval / 2
         self._births = births
+        self._count = 0
         self._stored: dict[TopicPartition, int] = {}
 
     def find(self, partitions: Sequence[KafkaPartition]) -> dict[TopicPartition, Start]:
@@ -42,6 +43,20 @@ class StartFinder:
                 starts[partition] = self._first(partition, deadline)
             self._stored[partition] = starts[partition].offset
         return starts
+
+    def look(self) -> None:
+        """Ask how many partitions the topic has before the group is joined; blocks like find(). Not in a
+        callback: this question, asked there, lets the client end the process. All topics are asked for: a
+        question about one that is missing could create it."""
+        deadline = time.monotonic() + self._budget
+        while True:
+            try:
+                topics = self._consumer.list_topics(timeout=_ASK_TIMEOUT).topics
+            except KafkaException as error:
+                self._patience(deadline, f"how many partitions {self._topic} has ({error})")
+            else:
+                self._count = len(topics[self._topic].partitions) if self._topic in topics else 0
+                return
 
     def stored(self, partition: KafkaPartition) -> KafkaPartition:
         """Where an owned partition began that has delivered nothing since."""
@@ -78,9 +93,9 @@ class StartFinder:
     def _first(self, partition: TopicPartition, deadline: float) -> Start:
         """The group has no offset here yet: begin where `input.start` says, or at the beginning of a
         partition that was added after the group was born."""
-        count = self._count(deadline)
+        count = max(self._count, partition.partition + 1)
         everywhere = self._committed([KafkaPartition(self._topic, p) for p in range(count)], deadline)
-        born_with = known_at_birth(everywhere) or count
+        born_with = known_at_birth(everywhere) or self._count or count
         self._births.begin(partition, born_with)
         added_later = partition.partition >= born_with
         while True:
@@ -91,19 +106,6 @@ class StartFinder:
             else:
                 at_first = added_later or self._policy == "earliest"
                 return Start(earliest if at_first else latest, committed=False)
-
-    def _count(self, deadline: float) -> int:
-        """How many partitions the topic has now. All topics are asked for: a question about one that is
-        missing could create it."""
-        while True:
-            try:
-                topics = self._consumer.list_topics(timeout=_ASK_TIMEOUT).topics
-                if self._topic in topics and topics[self._topic].partitions:
-                    return len(topics[self._topic].partitions)
-                why = "it is not there"
-            except KafkaException as error:
-                why = str(error)
-            self._patience(deadline, f"how many partitions {self._topic} has ({why})")
 
     def _bounds(self, partition: TopicPartition) -> tuple[int, int]:
         bounds: tuple[int, int] | None = self._consumer.get_watermark_offsets(

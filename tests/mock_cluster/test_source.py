@@ -30,6 +30,7 @@ from confluent_kafka import TopicPartition as KafkaPartition
 
 from consumer.demo.cluster import InProcessCluster
 from consumer.errors import Fatal
+from consumer.kafka import source
 from consumer.kafka.source import KafkaSource
 from consumer.records import Start, TopicPartition
 from consumer.settings import Settings
@@ -68,6 +69,18 @@ def test_a_group_without_offsets_starts_at_the_earliest_record(cluster: InProces
     rig.until(lambda: len(rig.records) == 2)
     assert rig.journal.starts[P0] == Start(0, committed=False)
     assert [r.offset for r in rig.records] == [0, 1]
+
+
+def test_other_callbacks_in_the_poll_that_assigns_do_no_harm(
+    cluster: InProcessCluster, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A question about the whole cluster, asked in on_assign, made the client abort the process when
+    statistics came in the same poll."""
+    monkeypatch.setattr(source, "_STATISTICS_MS", 1)
+    produce(cluster, [b"a"])
+    rig = Rig(settings).subscribed()
+    rig.until(lambda: len(rig.records) == 1)
+    rig.source.close()
 
 
 def test_with_start_latest_it_starts_behind_the_last_record(
