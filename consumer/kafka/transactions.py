@@ -231,7 +231,7 @@ class TransactionalSink:
         except KafkaException as error:
             reason: KafkaError = error.args[0]
             if reason.fatal() or not reason.retriable():
-                self._outlet.die(str(reason))
+                self._outlet.die(f"{reason}, when it had to be aborted because of {self._why}")
             return
         why = self._oversize.judged() or self._why or "aborted"
         self._fail(self._inside, why)
