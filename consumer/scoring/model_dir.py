@@ -6,13 +6,15 @@ is used is what was verified. Nothing here or in what loads it unpickles or runs
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import shutil
+import stat
 from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import Annotated, BinaryIO, NamedTuple
 
 import msgspec
 import numpy as np
@@ -177,11 +179,21 @@ def _put(directory: Path, contents: Mapping[str, bytes]) -> None:
 def _manifest_bytes(directory: Path) -> bytes:
     path = directory / MANIFEST
     try:
-        with path.open("rb") as file:
+        with _opened(path) as file:
             return file.read(_LARGEST_MANIFEST)
     except OSError as error:
         fix = "write one with `consumer fit`, or name the right directory in scoring.model"
         raise Misconfigured([f"{path}: no model there ({error.strerror}): {fix}"]) from error
+
+
+def _opened(path: Path) -> BinaryIO:
+    """A regular file, or a link to one: its hash vouches for what is in it. Anything else could be waited
+    for or read for ever; raises OSError."""
+    file = os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb")
+    if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        return file
+    file.close()
+    raise OSError(errno.EINVAL, "not a regular file")
 
 
 def _manifest(directory: Path, encoded: bytes) -> Manifest:
@@ -212,7 +224,8 @@ def _verified(directory: Path, manifest: Manifest) -> tuple[dict[str, bytes], li
             problems.append(_unexpected(path))
             continue
         try:
-            contents[name] = path.read_bytes()
+            with _opened(path) as file:
+                contents[name] = file.read()
         except OSError as error:
             problems.append(f"{path}: {error.strerror}, but the manifest lists it: restore it or fit again")
             continue

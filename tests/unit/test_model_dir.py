@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -100,6 +101,14 @@ def _directory_for_file(model: Path) -> None:
     (model / "known.safetensors").mkdir()
 
 
+def _pipe_for(name: str) -> Callable[[Path], None]:
+    def tamper(model: Path) -> None:
+        (model / name).unlink()
+        os.mkfifo(model / name)
+
+    return tamper
+
+
 def _edit_manifest(change: Callable[[dict[str, object]], None]) -> Callable[[Path], None]:
     def tamper(model: Path) -> None:
         path = model / "manifest.json"
@@ -122,6 +131,9 @@ def _listed_pickle(model: Path) -> None:
         (_swap_two_files, ["model.safetensors: sha256 differs", "known.safetensors: sha256 differs"]),
         (_link_elsewhere(Path(__file__)), ["known.safetensors: sha256 differs"]),
         (_link_elsewhere(Path("/nowhere/at/all")), ["known.safetensors: No such file"]),
+        (_link_elsewhere(Path("/dev/zero")), ["known.safetensors: not a regular file"]),
+        (_pipe_for("known.safetensors"), ["known.safetensors: not a regular file"]),
+        (_pipe_for("manifest.json"), ["no model there (not a regular file)"]),
         (_directory_for_file, ["known.safetensors: Is a directory"]),
         (lambda m: (m / ".hidden.pkl").touch(), [".hidden.pkl: files that can run code"]),
         (lambda m: (m / "__init__.py").symlink_to("/nowhere"), ["__init__.py: not in the manifest"]),
