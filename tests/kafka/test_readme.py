@@ -150,6 +150,7 @@ def test_every_command_of_the_readme_does_what_it_says(
         (".venv/bin/consumer score ", lambda c: _score(desk, c)),
         (".venv/bin/consumer check ", lambda c: _check(desk, c)),
         (".venv/bin/consumer run ", lambda c: _run_it(desk, c, cluster.bootstrap)),
+        (".venv/bin/consumer verify ", lambda c: _succeeds(desk, c)),
         ("kcat ", lambda c: _dead_letters(desk, c)),
         ("kafka-consumer-groups.sh ", lambda c: _step_past(desk, c, cluster.bootstrap)),
     ]
