@@ -27,6 +27,9 @@ include kafka.mk
 include compose.mk
 include evaluate.mk
 include bench.mk
+include verify.mk
+include hostile.mk
+include chaos.mk
 
 .PHONY: test
 test: $(STAMP) kafka-jars ## every test: unit, mock_cluster, kafka; gpu where there is one
