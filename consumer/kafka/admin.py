@@ -48,7 +48,7 @@ def inspect(settings: Settings, timeout: float = 5.0) -> Report:
         return Report(problems=(*refused, *silent), notes=("topics: not checked, since no broker answers",))
     client = admin_client(settings, good.address)
     topics = look_at_topics(settings, good, client, timeout)
-    group = look_at_group(settings, client, timeout)
+    group = look_at_group(settings, timeout)
     brokers = f"brokers: {len(good.metadata.brokers)} in cluster {good.metadata.cluster_id}"
     return Report(
         problems=(*refused, *topics.problems, *group.problems),

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from confluent_kafka import KafkaError, KafkaException
-from confluent_kafka.admin import AclOperation, AdminClient
+from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
+from consumer.kafka.config import connection, make_client, quiet_logger
 from consumer.masking import shown
 from consumer.settings import Settings
 
@@ -18,25 +18,35 @@ class GroupFindings(NamedTuple):
     notes: tuple[str, ...] = ()
 
 
-def look_at_group(settings: Settings, admin: AdminClient, timeout: float) -> GroupFindings:
-    """Ask the group's coordinator what we may do with it. Blocks for up to `timeout` seconds.
+def look_at_group(settings: Settings, timeout: float) -> GroupFindings:
+    """Ask the group's coordinator for a committed offset, as a member does. Blocks for up to `timeout`
+    seconds.
 
-    Without the permission a member would ask to join for ever, and nothing would come.
+    Without the permission a member would ask to join for ever, and nothing would come. An admin client
+    could ask for the permission itself, but that question ends the process when a connection breaks at
+    the wrong moment (librdkafka 2.16: an assertion), which is what a start among failing brokers meets.
     """
-    group = settings.kafka.group_id
-    futures = admin.describe_consumer_groups(
-        [group], include_authorized_operations=True, request_timeout=timeout
-    )
-    try:
-        allowed = {*(futures[group].result().authorized_operations or ())}
-    except KafkaException as error:
-        reason: KafkaError = error.args[0]
-        if reason.code() == KafkaError.GROUP_AUTHORIZATION_FAILED:
-            return GroupFindings(problems=(_may_not(settings),))
-        return GroupFindings(notes=(f"{_name(group)}: permission was not checked: {reason.str()}",))
-    if allowed and allowed.isdisjoint({AclOperation.READ, AclOperation.ALL}):
+    reason = _refusal(settings, timeout)
+    if reason is None:
+        return GroupFindings()
+    if reason.code() == KafkaError.GROUP_AUTHORIZATION_FAILED:
         return GroupFindings(problems=(_may_not(settings),))
-    return GroupFindings()
+    name = _name(settings.kafka.group_id)
+    return GroupFindings(notes=(f"{name}: permission was not checked: {reason.str()}",))
+
+
+def _refusal(settings: Settings, timeout: float) -> KafkaError | None:
+    logger, _ = quiet_logger()
+    config = connection(settings.kafka) | {"group.id": settings.kafka.group_id}
+    asker: Consumer = make_client(Consumer, config, settings, logger=logger)
+    try:
+        (answer,) = asker.committed([TopicPartition(settings.input.topic, 0)], timeout=timeout)
+    except KafkaException as error:
+        return error.args[0]  # type: ignore[no-any-return] # a KafkaError
+    else:
+        return answer.error
+    finally:
+        asker.close()
 
 
 def _name(group: str) -> str:

@@ -12,6 +12,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from confluent_kafka import KafkaError
 from confluent_kafka.admin import AdminClient
 
 from consumer.demo.cluster import InProcessCluster
@@ -23,6 +24,7 @@ from consumer.settings import Kafka, Results, Settings
 
 pytestmark = pytest.mark.mock_cluster
 
+OFFSET_FETCH = 9  # the number of the request in the protocol
 CANARY = "CANARY-hunter2"
 
 
@@ -80,6 +82,25 @@ def test_a_cluster_with_our_topics_has_no_problem_and_gives_their_partitions(
     assert report.problems == report.unreachable == report.warnings == ()
     assert report.partitions == {"events": 3, "anomaly-scores": 3, "anomaly-dead-letters": 3}
     assert "brokers: 2" in report.notes[0]
+
+
+def test_a_group_that_we_may_not_read_comes_with_the_command_that_allows_it(
+    cluster: InProcessCluster,
+) -> None:
+    cluster.push_request_errors(OFFSET_FETCH, [KafkaError.GROUP_AUTHORIZATION_FAILED])
+    (problem,) = inspect(_settings(cluster.bootstrap)).problems
+    assert problem.startswith("kafka.group_id = 'anomaly-consumer': this client may not read it")
+    assert "kafka-acls.sh --add --operation READ --group anomaly-consumer" in problem
+
+
+def test_a_group_whose_coordinator_cannot_tell_is_no_problem_but_said() -> None:
+    with InProcessCluster(brokers=1) as cluster:
+        for topic in ("events", "anomaly-scores", "anomaly-dead-letters"):
+            cluster.create_topic(topic, 3)
+        cluster.push_request_errors(OFFSET_FETCH, [KafkaError.COORDINATOR_NOT_AVAILABLE] * 1_000)
+        report = inspect(_settings(cluster.bootstrap), timeout=2.0)
+    assert report.problems == ()
+    assert any("permission was not checked" in note for note in report.notes)
 
 
 def test_a_missing_topic_comes_with_the_command_that_creates_it(cluster: InProcessCluster) -> None:
