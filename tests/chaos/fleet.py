@@ -48,8 +48,10 @@ class Fleet:
     """Keeps `wanted` replicas running from one tend() to the next. A strike claims its victim, so that no
     other takes it away. `start` is given a name and returns at once."""
 
-    def __init__(self, prefix: str, wanted: int, start: Callable[[str], Replica]) -> None:
-        self._prefix, self._start = prefix, start
+    def __init__(
+        self, prefix: str, wanted: int, start: Callable[[str], Replica], pause: float = _PAUSE
+    ) -> None:
+        self._prefix, self._start, self._pause = prefix, start, pause
         self._number = 0
         self._last_start = float("-inf")
         self._claimed: set[str] = set()
@@ -72,7 +74,7 @@ class Fleet:
             self.exits.append(Exit(replica.name, code, why, self._has_worked(replica)))
             self.running.remove(replica)
         now = time.monotonic()
-        if len(self.staying) < self.wanted and now - self._last_start >= _PAUSE:
+        if len(self.staying) < self.wanted and now - self._last_start >= self._pause:
             self._last_start = now
             self._number += 1
             self.running.append(self._start(f"{self._prefix}-{self._number}"))

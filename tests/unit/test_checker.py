@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from tests.kafka.checker import check
+from tests.kafka.commits import stale_reads
 from tests.kafka.history import (
     Action,
     Happening,
@@ -165,6 +166,35 @@ def test_an_answer_that_comes_late_is_no_commit_that_goes_back() -> None:
     assert rules(with_happenings(Happening(3.4, "a", Action.COMMITTED, {0: 6}))) == set()
 
 
+def read_stale(moved: float | None, healed: bool) -> History:
+    """A sample tells what was committed before the one before it; then the truth again, or not."""
+    history = sound()
+    stale = history.samples[2]._replace(at=4.5)
+    truth = [history.samples[4]._replace(at=5.0)] if healed else []
+    more = [] if moved is None else [Happening(moved, "the rig", Action.MOVED)]
+    return history._replace(
+        samples=[*history.samples, stale, *truth], happenings=sorted([*history.happenings, *more])
+    )
+
+
+def test_a_broker_that_took_the_group_over_may_tell_for_a_moment_what_was_committed_before() -> None:
+    assert rules(read_stale(moved=4.2, healed=True)) == set()
+    assert stale_reads(read_stale(moved=4.2, healed=True)) == 2  # in each of two partitions
+    assert rules(read_stale(moved=None, healed=True)) == {"I3"}
+    assert rules(read_stale(moved=4.2, healed=False)) == {"I3"}
+
+
+def test_an_owner_that_starts_behind_an_accepted_commit_is_found() -> None:
+    behind = [h if h.at != 2.5 else h._replace(offsets={1: 5}) for h in happenings()]
+    behind = [h if h.at != 2.6 else h._replace(offsets={1: 5}, counts={1: 7}) for h in behind]
+    assert rules(sound()._replace(happenings=behind)) == {"I3"}
+
+
+def test_the_end_of_a_process_that_had_no_records_explains_no_duplicate() -> None:
+    never_at_work = Happening(9.0, "c", Action.KILLED)
+    assert with_happenings(never_at_work).events() == 0
+
+
 def test_duplicates_without_an_event_are_found() -> None:
     assert "I4" in rules(repeated(times=1, events=0))
 
@@ -191,6 +221,46 @@ def test_two_results_that_changed_places_are_found(at: int) -> None:
 
     history = with_written(swap)
     assert "I6" in rules(history._replace(samples=[]))
+
+
+def replayed(*offsets: int, events: Sequence[Action] = ()) -> set[str]:
+    """The results of partition 0 once, and then again those of these input offsets."""
+    history = repeated(times=0, events=5)
+    by_offset = {w.source[1]: w for w in history.written if (w.topic, w.partition) == ("results", 0)}
+    log = renumbered([*history.written, *(by_offset[offset] for offset in offsets)])
+    more = [Happening(10.0, "a", action, {0: 0}) for action in events]
+    return rules(history._replace(written=log, happenings=[*history.happenings, *more]))
+
+
+@pytest.mark.parametrize("late", [Action.LOST, Action.GIVEN_UP, Action.HELD])
+def test_what_a_former_owner_had_sent_may_arrive_between_what_its_successor_sends(late: Action) -> None:
+    among_each_other = (2, 5, 1, 2, 7, 8)
+    assert replayed(*among_each_other) == {"I6"}
+    assert replayed(*among_each_other, events=[late]) == set()
+
+
+def test_a_former_owner_has_no_more_batches_under_way_than_the_settings_allow() -> None:
+    once, twice = (0, 2, 0, 2), (0, 2, 0, 2, 0, 2)
+    assert replayed(*once, events=[Action.HELD]) == set()
+    assert replayed(*twice, events=[Action.HELD]) == {"I6"}
+
+
+def test_a_result_that_comes_before_its_predecessor_needs_a_send_that_failed() -> None:
+    def repeat_after_failure(outputs: list[Written]) -> None:
+        """Of results 7 and 8 in one batch 7 was not acknowledged, and both were sent again."""
+        at = next(i for i, w in enumerate(outputs) if w.source == (0, 7))
+        outputs[at : at + 2] = [outputs[at + 1], outputs[at], outputs[at + 1]]
+        outputs[:] = renumbered(outputs)
+
+    history = with_written(repeat_after_failure)._replace(samples=[])
+    failed = Happening(0.9, "a", Action.SEND_FAILED)
+    assert "I6" in rules(history)
+    assert rules(history._replace(happenings=sorted([*happenings(), failed]))) == set()
+
+
+def test_where_exactly_once_was_promised_no_event_excuses_a_repeat() -> None:
+    assert rules(repeated(times=1, events=1)._replace(exact=True)) == {"I4", "I6"}
+    assert rules(sound()._replace(exact=True)) == set()
 
 
 def test_a_replay_that_skips_a_record_is_found() -> None:
