@@ -19,7 +19,7 @@ from tests.kafka.text_scorer import NO_NUMBER, POISON, THRESHOLD, VERSION, score
 MAX_POLL_INTERVAL, SLOW, STALL_AFTER = 10.0, 11.5, 14.0
 """Seconds, in the order that each has to be longer than the one before."""
 
-_SECONDS = 0.005  # a batch
+_SECONDS = 0.005
 _MEMORY = 4  # records that fit while memory is short
 
 
@@ -28,15 +28,15 @@ def make(_: Scoring) -> MoodyScorer:
 
 
 class MoodyScorer:
-    """A consumer.scoring.simple.SimpleScorer."""
+    """A consumer.scoring.simple.SimpleScorer; a batch takes `seconds`."""
 
     name, version, threshold = "text-crc", VERSION, THRESHOLD
 
-    def __init__(self, orders: Orders) -> None:
-        self._orders = orders
+    def __init__(self, orders: Orders, seconds: float = _SECONDS) -> None:
+        self._orders, self._seconds = orders, seconds
 
     def score(self, events: Sequence[Event]) -> Sequence[float]:
-        time.sleep(_SECONDS)
+        time.sleep(self._seconds)
         mood = MOODS.get(self._orders.given("scorer"))
         if mood is not None:
             self._orders.obey()
