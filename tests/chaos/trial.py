@@ -13,6 +13,7 @@ from confluent_kafka import KafkaException
 from tests.chaos.aborted import Aborter
 from tests.chaos.brokers import coordinator_of
 from tests.chaos.faults import SESSION
+from tests.chaos.feed import storm_items
 from tests.chaos.fleet import Fleet
 from tests.chaos.orders import Orders
 from tests.chaos.outcome import Outcome, Plan
@@ -24,7 +25,6 @@ from tests.chaos.strikes_on_replicas import DRAIN
 from tests.kafka.checker import Violation
 from tests.kafka.collect import UNCOMMITTED, Reader, log_ends
 from tests.kafka.history import Action, Happening
-from tests.kafka.items import mixed
 from tests.kafka.replicas import Replica
 from tests.kafka.scenario import Scenario
 
@@ -34,7 +34,6 @@ PLAIN, MODELLED = 3, 1
 
 _PARTITIONS = {"input": 8, "results": 4, "dead": 2}
 _MOST_PARTITIONS = 64
-_BAD_EVERY = 40
 _BURST = 200
 _TICK = 0.05
 _LOOKS = 8  # ticks between two questions whether it is calm
@@ -58,7 +57,7 @@ class Trial:
 
     def run(self) -> Outcome:
         """Blocks for the storm and the calm after it. Raises AssertionError when the rig itself fails."""
-        self.scenario.prepare(_PARTITIONS, _MOST_PARTITIONS, **_settings(self.plan))
+        self.scenario.prepare(_PARTITIONS, _MOST_PARTITIONS, **_settings(self.plan, self.site))
         everything = Reader(self.site.cluster.bootstrap, self.scenario.outputs, UNCOMMITTED)
         everything.start()
         aborter = Aborter(self.site.cluster.bootstrap, self.scenario.name("input"))
@@ -105,7 +104,7 @@ class Trial:
 
     def _storm(self) -> Sequence[Struck]:
         plan = self.plan
-        items = list(mixed(plan.records, plan.seed, _BAD_EVERY))
+        items = list(storm_items(plan.records, plan.seed))
         feeder = self.scenario.feed(items, plan.records / plan.seconds, _BURST)
         storm = Storm(plan.steps, lambda step: begin(self, step))
         began, told = time.monotonic(), 0
@@ -192,7 +191,7 @@ def _line(struck: Struck) -> str:
     return f"{struck.began:7.1f} … {struck.ended:5.1f} s  {struck.step.fault.name}{mark}"
 
 
-def _settings(plan: Plan) -> dict[str, object]:
+def _settings(plan: Plan, site: Site) -> dict[str, object]:
     heartbeat = "" if plan.assignor == "consumer" else "heartbeat.interval.ms=500,"
     return {
         "processing__guarantee": plan.guarantee,
@@ -204,5 +203,7 @@ def _settings(plan: Plan) -> dict[str, object]:
         "delivery__timeout": 8,
         "delivery__revoke_budget": 8,
         "scoring__stall_after": STALL_AFTER,
+        "redis__url": site.cache_url,
+        "dedupe__enabled": "true",
         "shutdown__drain_timeout": DRAIN,
     }

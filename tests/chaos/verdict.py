@@ -18,7 +18,7 @@ from tests.chaos.outcome import Outcome
 from tests.chaos.transactions import aborted_records, torn_transactions, transactions
 from tests.kafka.checker import RULES, first_few, wrong_scores
 from tests.kafka.commits import stale_reads
-from tests.kafka.history import Action, History, count_between
+from tests.kafka.history import SCORED, TWIN, Action, History, count_between
 from tests.kafka.items import expected_scores
 from tests.kafka.text_scorer import VERSION
 
@@ -96,7 +96,13 @@ def _outcomes(history: History) -> str:
 
 
 def _dead_letters(history: History) -> str:
-    return f"{sum(w.outcome not in {'scored', 'empty'} for w in history.written):,} dead letters"
+    return f"{sum(w.outcome not in {*SCORED, 'empty'} for w in history.written):,} dead letters"
+
+
+def _twins(history: History) -> str:
+    events = len({s.value for s in history.sent if s.expected == TWIN})
+    suppressed = sum(w.outcome == "duplicate" for w in history.written)
+    return f"{events:,} events came twice, {suppressed:,} records were called duplicates"
 
 
 _TITLES: Mapping[str, tuple[str, Callable[[History], str]]] = {
@@ -123,6 +129,7 @@ _TITLES: Mapping[str, tuple[str, Callable[[History], str]]] = {
     ),
     "I12": ("every record has one classification", _outcomes),
     "I13": ("dead letters keep the record", _dead_letters),
+    "I19": ("no event is suppressed for good", _twins),
 }
 
 # ---------------------------------------------------------------- what else a trial shows
@@ -137,7 +144,7 @@ def _torn(outcome: Outcome) -> Line:
 
 def _scored(outcome: Outcome, again: Scores) -> Line:
     history = outcome.history
-    ours = [w for w in history.written if w.model == VERSION]
+    ours = [w for w in history.written if w.outcome == "scored" and w.model == VERSION]
     modelled = [w for w in history.written if w.outcome == "scored" and w.model != VERSION]
     looked = (
         f"{len(ours):,} of the test scorer computed again, {len(modelled):,} of the bundled model finite, "
@@ -179,6 +186,8 @@ def _inconclusive(outcome: Outcome) -> Iterator[str]:
     missed = {step.fault.name for step in outcome.plan.steps} - hit
     if missed:
         yield f"hit nobody: {', '.join(sorted(missed))}"
+    if not any(w.outcome == "duplicate" for w in outcome.history.written):
+        yield "no event that came again was called a duplicate"
     if not outcome.taken_back:
         yield "no transaction was aborted in the input"
     if len(outcome.history.samples) < outcome.plan.seconds:

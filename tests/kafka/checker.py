@@ -12,7 +12,18 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from tests.kafka.commits import commits_back, two_owners
-from tests.kafka.history import Action, Happening, History, Place, Sample, Sent, Written, count_between
+from tests.kafka.history import (
+    SCORED,
+    TWIN,
+    Action,
+    Happening,
+    History,
+    Place,
+    Sample,
+    Sent,
+    Written,
+    count_between,
+)
 from tests.kafka.ordering import wrong_order
 
 _SHOWN = 5
@@ -90,19 +101,21 @@ def skipped_polls(history: History) -> Iterator[str]:
 
 
 def wrong_outcomes(history: History) -> Iterator[str]:
-    """I12: each record has exactly one classification, the expected one, in all its output records."""
+    """I12: each record has exactly one classification, the expected one, in all its output records. An event
+    that came more than once may be scored or called a duplicate, each time that it is delivered."""
     outcomes: dict[tuple[int, int], set[str]] = defaultdict(set)
     for written in history.written:
         outcomes[written.source].add(written.outcome)
     for sent in history.sent:
         got = outcomes.get((sent.partition, sent.offset))
-        if got and got != {sent.expected}:
-            yield f"{_name(sent)} should be {sent.expected} and is {sorted(got)}"
+        right = got is None or (got <= SCORED if sent.expected == TWIN else got == {sent.expected})
+        if not right:
+            yield f"{_name(sent)} should be {sent.expected} and is {sorted(got or ())}"
 
 
 def altered_dead_letters(history: History) -> Iterator[str]:
     """I13: a dead letter keeps the bytes, the key and the headers of its record."""
-    sent = {(s.partition, s.offset): s for s in history.sent if s.expected not in {"scored", "empty"}}
+    sent = {(s.partition, s.offset): s for s in history.sent if s.expected not in {"scored", "empty", TWIN}}
     for written in history.written:
         origin = sent.get(written.source)
         if origin is None:
@@ -110,6 +123,18 @@ def altered_dead_letters(history: History) -> Iterator[str]:
         kept = (written.key, written.value, written.headers)
         if kept != (origin.key, origin.value, origin.headers):
             yield f"{_where(written)} is not {_name(origin)} as it came in"
+
+
+def suppressed_events(history: History) -> Iterator[str]:
+    """I19: of an event that came more than once at least one record is scored."""
+    scored = {w.source for w in history.written if w.outcome == "scored"}
+    twins: dict[bytes | None, list[Sent]] = defaultdict(list)
+    for sent in history.sent:
+        if sent.expected == TWIN:
+            twins[sent.value].append(sent)
+    for same in twins.values():
+        if not any((s.partition, s.offset) in scored for s in same):
+            yield f"{' and '.join(map(_name, same))} hold the same event, and none of them is scored"
 
 
 def wrong_scores(
@@ -138,6 +163,7 @@ RULES: Mapping[str, Rule] = {
     "I11": two_owners,
     "I12": wrong_outcomes,
     "I13": altered_dead_letters,
+    "I19": suppressed_events,
 }
 
 

@@ -17,10 +17,16 @@ Place = tuple[str, int]
 """A topic and the number of a partition."""
 
 
+TWIN = "twin"
+"""Expected of records that hold the same event: one of them is scored, the others are that or `duplicate`."""
+
+SCORED = frozenset(("scored", "duplicate"))
+
+
 class Sent(NamedTuple):
     """An input record that the broker acknowledged, and what has to become of it.
 
-    `expected` is an outcome (`scored`, `empty`) or the reason of a dead letter.
+    `expected` is an outcome (`scored`, `empty`), the reason of a dead letter, or TWIN.
     """
 
     partition: int

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 import msgspec
 
 from tests.kafka.collect import Item
-from tests.kafka.history import Sent
+from tests.kafka.history import TWIN, Sent
 from tests.kafka.text_scorer import NO_NUMBER, POISON, score_of
 
 MAX_BYTES = 4_000
@@ -56,7 +56,9 @@ def _spoiled(item: Item, kind: str, number: int) -> Item:
 
 def expected_scores(sent: Sequence[Sent]) -> dict[tuple[int, int], float]:
     """What the text scorer makes of each record that is to be scored, by source."""
-    return {(s.partition, s.offset): score_of(text_of(s.value)) for s in sent if s.expected == "scored"}
+    return {
+        (s.partition, s.offset): score_of(text_of(s.value)) for s in sent if s.expected in {"scored", TWIN}
+    }
 
 
 def text_of(value: bytes | None) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import signal
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import cast
@@ -14,10 +15,12 @@ import pytest
 from consumer.records import Event
 from tests.chaos.brokers import commit_partition
 from tests.chaos.faults import FAULTS
+from tests.chaos.feed import storm_items
 from tests.chaos.fleet import Fleet, last_words
 from tests.chaos.orders import Orders
 from tests.chaos.scorer import MOODS, MoodyScorer
 from tests.chaos.strikes import STRIKES
+from tests.kafka.history import TWIN
 from tests.kafka.replicas import Replica
 from tests.kafka.text_scorer import NO_NUMBER, POISON, score_of
 
@@ -150,3 +153,14 @@ def test_a_group_is_found_where_apache_kafka_keeps_its_commits() -> None:
     """As four brokers' topics of four partitions answered."""
     seen = {"group-8ec2fa13": 1, "group-501229c9": 3, "group-2393b892": 0, "group-6aacbb04": 3}
     assert {group: commit_partition(group, 4) for group in seen} == seen
+
+
+def test_a_storm_is_fed_with_good_and_bad_records_and_with_events_that_come_again() -> None:
+    items = list(storm_items(5_000, seed=3))
+    assert len(items) == 5_000
+    assert items == list(storm_items(5_000, seed=3))
+    kinds = Counter(item.expected for item in items)
+    assert {"scored", "empty", "poison", "oversize", "undecodable", TWIN} <= set(kinds)
+    twins = Counter(item.value for item in items if item.expected == TWIN)
+    assert sum(count == 2 for count in twins.values()) > 20
+    assert max(twins.values()) == 2

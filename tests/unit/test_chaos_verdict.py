@@ -16,7 +16,7 @@ from tests.chaos.storm import Struck
 from tests.chaos.transactions import aborted_records, torn_transactions, transactions
 from tests.chaos.verdict import Verdict, judge
 from tests.kafka.checker import Violation
-from tests.kafka.history import Action, Happening, History, Limits, Sample, Sent, Written
+from tests.kafka.history import TWIN, Action, Happening, History, Limits, Sample, Sent, Written
 from tests.kafka.text_scorer import VERSION, score_of
 from tests.kafka.watched_producer import TAG
 
@@ -45,18 +45,21 @@ def messages(*found: tuple[int, str | None]) -> Sequence[Message]:
 
 
 def history(repeats: int = 1) -> History:
-    """Three records scored, the last one `repeats` times, after a kill."""
-    sent = [Sent(0, offset, b"k", b"text %d" % offset, "scored") for offset in range(3)]
+    """Three records scored, the last one `repeats` times, after a kill; one of them is a repeated event."""
+    sent = [Sent(0, offset, b"k", b"text %d" % offset, "scored") for offset in range(2)]
+    sent += [Sent(0, 2, b"k", b"twin", TWIN), Sent(0, 3, b"k", b"twin", TWIN)]
     order = [*sent, *[sent[-1]] * (repeats - 1)]
     written = [
-        Written("results", 0, at, (0, s.offset), f"in|0|{s.offset}", "scored",
-                score_of(f"text {s.offset}"), model=VERSION)
+        Written("results", 0, at, (0, s.offset), f"in|0|{s.offset}", "duplicate", model=VERSION)
+        if s.offset == 3
+        else Written("results", 0, at, (0, s.offset), f"in|0|{s.offset}", "scored",
+                     score_of((s.value or b"").decode()), model=VERSION)
         for at, s in enumerate(order)
     ]  # fmt: skip
-    samples = [Sample(float(at), {0: 3}, {("results", 0): 3}) for at in range(10)]
+    samples = [Sample(float(at), {0: 4}, {("results", 0): 4}) for at in range(10)]
     happenings = [
         Happening(0.0, "a", Action.ASSIGNED, {0: 0}),
-        Happening(0.1, "a", Action.POLLED, {0: 0}, {0: 2}, {0: 3}),
+        Happening(0.1, "a", Action.POLLED, {0: 0}, {0: 3}, {0: 4}),
         Happening(0.2, "a", Action.KILLED),
     ]
     return History("in", sent, written, samples, happenings, Limits(3, 100, 300))
@@ -68,7 +71,7 @@ def outcome(guarantee: Guarantee = Guarantee.AT_LEAST_ONCE, **changes: Any) -> O
     committed = messages((0, "a-1"), (1, "a-1"), (2, "a-2"))
     hidden = messages((3, "a-3")) if exact else []
     whole = Outcome(
-        Plan(1, guarantee, "range", 3, 5.0, STEPS),
+        Plan(1, guarantee, "range", 4, 5.0, STEPS),
         history(repeats=1 if exact else 2)._replace(exact=exact),
         committed,
         [*committed, *hidden],
@@ -95,7 +98,7 @@ def test_a_sound_trial_passes_under_each_guarantee_with_a_line_for_every_invaria
         assert (failed(verdict), list(verdict.inconclusive)) == (set(), [])
         assert verdict.passed
         told = {line.rule for line in verdict.lines}
-        assert told == {f"I{number}" for number in (*range(1, 14), 17, 24)}
+        assert told == {f"I{number}" for number in (*range(1, 14), 17, 19, 24)}
 
 
 def test_a_fault_that_hit_nobody_makes_a_trial_inconclusive() -> None:
@@ -113,6 +116,21 @@ def test_exactly_once_without_an_aborted_record_is_inconclusive() -> None:
     seen = outcome(Guarantee.EXACTLY_ONCE).committed
     (why,) = verdict_of(Guarantee.EXACTLY_ONCE, everything=seen).inconclusive
     assert "no aborted record" in why
+
+
+def test_a_trial_in_which_no_event_was_called_a_duplicate_is_inconclusive() -> None:
+    whole = history(repeats=2)
+    scored = [w._replace(outcome="scored", score=score_of("twin")) for w in whole.written[3:]]
+    verdict = verdict_of(history=whole._replace(written=[*whole.written[:3], *scored]))
+    assert failed(verdict) == set()
+    assert list(verdict.inconclusive) == ["no event that came again was called a duplicate"]
+
+
+def test_an_event_of_which_no_record_is_scored_fails() -> None:
+    whole = history(repeats=2)
+    suppressed = whole.written[2]._replace(outcome="duplicate", score=None)
+    changed = whole._replace(written=[*whole.written[:2], suppressed, *whole.written[3:]])
+    assert failed(verdict_of(history=changed)) == {"I19"}
 
 
 def test_a_trial_without_aborted_input_or_with_few_samples_is_inconclusive() -> None:
