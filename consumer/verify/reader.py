@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
 from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
 from msgspec.structs import replace
 
-from consumer.errors import Infrastructure
+from consumer.errors import Infrastructure, Misconfigured
 from consumer.kafka.config import Config, consumer_config, make_client, quiet_logger
 from consumer.loading import redacted
 from consumer.masking import shown
@@ -101,7 +101,7 @@ class Stretches:
 
     def _skip(self, partition: int) -> None:
         """Retention was faster: go on at what it left."""
-        low = self._reader.broker.lows(self._topic, [partition])[partition]
+        low = self._reader.lows(self._topic, [partition])[partition]
         self.removed[partition] = low
         span = self._left[partition]
         self._finish(partition)
@@ -121,7 +121,7 @@ class Stretches:
         idle = now - self._moved
         if not self._left or idle < min(self._patience, _SILENCE):
             return
-        stable = self._reader.broker.stable(self._topic, sorted(self._left))
+        stable = self._reader.stable(self._topic, sorted(self._left))
         held = [Held(self._topic, p, stable[p], s.end) for p, s in self._left.items() if stable[p] < s.end]
         if len(held) == len(self._left) and idle >= self._patience:
             self.held += held
@@ -138,11 +138,25 @@ class Reader:
 
     def __init__(self, settings: Settings, broker: Broker) -> None:
         logger, _ = quiet_logger()
-        self._settings, self.broker = settings, broker
+        self._settings, self._broker = settings, broker
         self.consumer: Consumer = make_client(Consumer, _config(settings), settings, logger=logger)
 
     def read(self, topic: str, spans: Mapping[int, Span], patience: float) -> Stretches:
         return Stretches(self, topic, spans, patience)
+
+    def lows(self, topic: str, partitions: Sequence[int]) -> dict[int, int]:
+        """As of Broker; raises Infrastructure, for what could be asked before is no wrong setting."""
+        return self._asked(lambda: self._broker.lows(topic, partitions))
+
+    def stable(self, topic: str, partitions: Sequence[int]) -> dict[int, int]:
+        """Likewise."""
+        return self._asked(lambda: self._broker.stable(topic, partitions))
+
+    def _asked(self, ask: Callable[[], dict[int, int]]) -> dict[int, int]:
+        try:
+            return ask()
+        except Misconfigured as error:
+            raise Infrastructure(str(error)) from error
 
     def trouble(self, topic: str, why: str) -> Infrastructure:
         return Infrastructure(f"topic {shown(topic)}: {redacted(why, self._settings)}")

@@ -15,11 +15,12 @@ from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from consumer.cli import cli
+from consumer.errors import Infrastructure, Misconfigured
 from consumer.settings import Kafka, Settings
 from consumer.verify.broker import Broker
 from consumer.verify.reader import Reader, Span
 from tests.kafka.audited import Audited, key_of, run_verify, verify_arguments
-from tests.kafka.cluster import AnyCluster
+from tests.kafka.cluster import AnyCluster, free_ports
 from tests.kafka.items import mixed
 from tests.kafka.scenario import Scenario
 from tests.kafka.topics import Topics
@@ -381,6 +382,15 @@ def test_what_cannot_be_audited_is_exit_code_two_and_one_line(world: Audited) ->
         audit = world.verify(*wrongly)
         assert audit.code == 2
         assert why in audit.errors
+
+
+def test_brokers_that_go_away_are_wrong_settings_at_the_start_only() -> None:
+    nobody = Settings(kafka=Kafka(bootstrap_servers=f"127.0.0.1:{free_ports(1)[0]}"))
+    broker = Broker(nobody, timeout=1.0)
+    with pytest.raises(Misconfigured, match="kafka.bootstrap_servers"):
+        broker.partitions("events")
+    with closing(Reader(nobody, broker)) as reader, pytest.raises(Infrastructure):
+        reader.stable("events", [0])
 
 
 @pytest.mark.parametrize("guarantee", ["at-least-once", EXACTLY_ONCE])
