@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from consumer.errors import Misconfigured
-from consumer.masking import MASK, is_secret, shown
+from consumer.masking import MASK, is_secret, shown, shown_name
 from consumer.settings import Settings
 from consumer.settings_keys import KEYS, SOURCES, Key, secrets_of
 from consumer.settings_refused import refused_entry
@@ -90,7 +90,11 @@ def _row(key: Key, value: object, loaded: Loaded) -> tuple[str, str, str]:
 
 def _map_rows(key: Key, entries: Mapping[str, str], origins: Mapping[str, str]) -> list[tuple[str, str, str]]:
     return [
-        (f"{key.name}.{entry}", shown(text, secret=is_secret(entry)), origins.get(f"{key.name}.{entry}", ""))
+        (
+            shown_name(f"{key.name}.{entry}"),
+            shown(text, secret=is_secret(entry)),
+            origins.get(f"{key.name}.{entry}", ""),
+        )
         for entry, text in entries.items()
     ]
 
@@ -129,7 +133,7 @@ def _add_value(key: Key, given: Given, out: _Values) -> str | None:
         return _add_secret(key, given, out)
     try:
         value = msgspec.convert(given.value, key.type, strict=False)
-    except msgspec.ValidationError:
+    except ValueError:  # also for text of bytes that are not UTF-8
         return line(key.name, given, f"allowed: {key.allowed}")
     if isinstance(value, float) and not math.isfinite(value):
         return line(key.name, given, f"allowed: finite {key.allowed}")

@@ -20,6 +20,12 @@ def is_secret(name: str) -> bool:
     return bool(_SECRET.search(name)) and not name.lower().endswith(("_file", ".location"))
 
 
+def shown_name(name: str) -> str:
+    """A name that somebody else chose, as it may stand in a line: escaped and cut."""
+    line = name if name.isprintable() else ascii(name)[1:-1]
+    return line if len(line) <= _LONGEST else f"{line[:_LONGEST]}…"
+
+
 def shown(value: object, *, secret: bool = False) -> str:
     """One printable line for a value: masked when secret, else quoted, escaped and cut."""
     if secret and value is not None:

@@ -12,7 +12,7 @@ _Short = Annotated[float, Meta(gt=0, le=5)]
 _Count = Annotated[int, Meta(ge=1)]
 _Ratio = Annotated[float, Meta(gt=0, le=1)]
 _Text = Annotated[str, Meta(min_length=1)]
-_Topic = Annotated[str, Meta(pattern=r"^[A-Za-z0-9._-]{1,249}$")]
+_Topic = Annotated[str, Meta(pattern=r"^[A-Za-z0-9._-]{1,249}\Z")]
 
 
 def _d(description: str) -> Meta:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from consumer.masking import is_secret, shown
+from consumer.masking import is_secret, shown, shown_name
 from consumer.settings_keys import KEYS, PREFIX, SECTIONS, SOURCES, VARIABLES, Key, nearest
 
 # Kubernetes injects these for Services named `consumer` or `consumer-…`; they are not ours.
@@ -45,7 +45,7 @@ def line(name: str, given: Given, what: str, *, secret: bool = False) -> str:
     """How every problem with a given value reads. Shows no secret."""
     by_name = is_secret(name) and name not in SOURCES  # what a key of ours holds is known better
     value = shown(given.value, secret=secret or by_name)
-    return f"{name} = {value} ({given.origin}): {what}"
+    return f"{shown_name(name)} = {value} ({given.origin}): {what}"
 
 
 def read_toml(path: Path | None) -> Reading:
@@ -53,15 +53,15 @@ def read_toml(path: Path | None) -> Reading:
     if path is None:
         return Reading({}, [])
     try:
-        document = tomllib.loads(path.read_bytes().decode())
+        values = dict(_flatten("", tomllib.loads(path.read_bytes().decode())))
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
         return Reading(
             {}, [f"--config = {shown(str(path))}: cannot be read: {why}; name a readable TOML file"]
         )
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # not TOML, a number of too many digits, too deep
         return Reading({}, [f"--config = {shown(str(path))}: is not TOML: {error}; mend the file there"])
-    return _sort_out(dict(_flatten("", document)), str(path))
+    return _sort_out(values, str(path))
 
 
 def read_flags(flags: Mapping[str, str]) -> Reading:
@@ -95,7 +95,7 @@ def _unknown_variable(name: str, text: str) -> str:
         return f"{name} = {shown(text, secret=True)} (environment): {_only_by_file(plain[name])}"
     guess = nearest(name, [*VARIABLES, *plain])
     hidden = _may_be_secret(name, guess)
-    return f"{name} = {shown(text, secret=hidden)} (environment): {_no_such(guess)}"
+    return f"{shown_name(name)} = {shown(text, secret=hidden)} (environment): {_no_such(guess)}"
 
 
 def _only_by_file(key: Key) -> str:

@@ -16,13 +16,14 @@ from confluent_kafka import (
 from confluent_kafka import TopicPartition as KafkaPartition
 
 from consumer.errors import Fatal
+from consumer.headers import headers_of
 from consumer.kafka.birth import Births
 from consumer.kafka.broker_states import any_broker_up
 from consumer.kafka.client_errors import broken_for_good
 from consumer.kafka.config import consumer_config, make_client
 from consumer.kafka.start import Misplaced, StartFinder
 from consumer.ports import Listener, Observer, Polled
-from consumer.records import Headers, Record, Start, TopicPartition
+from consumer.records import Record, Start, TopicPartition
 from consumer.settings import Settings
 
 _STATISTICS_MS = 5_000  # how often the client tells which brokers it is connected to
@@ -152,7 +153,7 @@ class KafkaSource:
             message.value(),
             message.key(),
             None if kind == TIMESTAMP_NOT_AVAILABLE else timestamp,
-            _headers(message),
+            headers_of(message),
             kind == TIMESTAMP_LOG_APPEND_TIME,
         )
 
@@ -285,16 +286,6 @@ _BROKER_TROUBLE = frozenset(
         KafkaError._TIMED_OUT,
     )
 )
-
-
-def _headers(message: Message) -> Headers | None:
-    """Header names that are not UTF-8 make the client raise; asked a second time it returns a tuple
-    that crashes the interpreter, so they are read once, here."""
-    try:
-        headers = message.headers()
-    except Exception:  # UnicodeDecodeError today; anything here is the record's fault
-        return None
-    return tuple(headers) if headers else ()  # type: ignore[arg-type] # consumed values are bytes or None
 
 
 def _drop_stale_ends(ends: dict[TopicPartition, int], records: Sequence[Record]) -> None:
