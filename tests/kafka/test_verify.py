@@ -387,7 +387,7 @@ def test_what_cannot_be_audited_is_exit_code_two_and_one_line(world: Audited) ->
 def test_brokers_that_go_away_are_wrong_settings_at_the_start_only() -> None:
     nobody = Settings(kafka=Kafka(bootstrap_servers=f"127.0.0.1:{free_ports(1)[0]}"))
     broker = Broker(nobody, timeout=1.0)
-    with pytest.raises(Misconfigured, match="kafka.bootstrap_servers"):
+    with pytest.raises(Misconfigured, match="bootstrap_servers = "):
         broker.partitions("events")
     with closing(Reader(nobody, broker)) as reader, pytest.raises(Infrastructure):
         reader.stable("events", [0])
