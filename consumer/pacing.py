@@ -1,6 +1,8 @@
-"""When to commit and when to send again. Pure: time is an argument, nothing waits."""
+"""When to commit, when to send again, when a device hangs. Pure: time is an argument, nothing waits."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 from consumer.errors import Fatal, Infrastructure
 from consumer.settings import Commit
@@ -80,3 +82,27 @@ class ResendPace:
         self._failing_since = None
         self._attempts = 0
         return was_failing
+
+
+class DeviceWatch:
+    """Tells a device that hangs from one that has long texts to work through: it hangs when for `limit`
+    seconds neither a micro-batch came back nor the number `finished()`, of device batches, grew."""
+
+    def __init__(self, limit: float, finished: Callable[[], int]) -> None:
+        self._limit = limit
+        self._finished = finished
+        self._seen = finished()
+        self._moved_at = float("-inf")
+
+    def came_back(self) -> None:
+        """A micro-batch is done."""
+        self._seen = self._finished()
+
+    def hangs(self, since: float, now: float) -> bool:
+        """`since`: when the oldest micro-batch was launched, or the one before it came back."""
+        if now - max(since, self._moved_at) <= self._limit:
+            return False
+        before, self._seen = self._seen, self._finished()
+        if self._seen > before:
+            self._moved_at = now
+        return self._seen <= before

@@ -23,7 +23,7 @@ from consumer.flight import Flight, Flights, Room, Settled
 from consumer.intake import Intake
 from consumer.limits import BadRecordLimits
 from consumer.offsets import Ledger
-from consumer.pacing import ResendPace
+from consumer.pacing import DeviceWatch, ResendPace
 from consumer.ports import Clock, Codec, Observer, Scorer, Sink, Source
 from consumer.records import ClosedBy, Start, TopicPartition
 from consumer.settings import Settings
@@ -68,6 +68,8 @@ class Pipeline:
         self._abandoned = False
         self._joined_at: float | None = None
         self._scored_at = self._clock.now()
+        stall_after = settings.scoring.stall_after
+        self._device = DeviceWatch(stall_after, lambda: ports.scorer.stats().device_batches)
 
     # ---------------------------------------------------------------- running
 
@@ -167,10 +169,11 @@ class Pipeline:
         batch that crosses a limit on bad records is published."""
         since = max(flight.launched_at, self._scored_at)
         if not flight.pending.done():
-            limit = self._settings.scoring.stall_after
-            if now - since > limit:
-                raise Fatal(f"The device did not finish within {limit:g} s (scoring.stall_after).")
+            if self._device.hangs(since, now):
+                limit = self._settings.scoring.stall_after
+                raise Fatal(f"The device did not finish anything within {limit:g} s (scoring.stall_after).")
             return False
+        self._device.came_back()
         self._limits.check(flight.judge())
         self._observer.scored(flight.batch, now - since)
         self._scored_at = now

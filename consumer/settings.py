@@ -251,7 +251,7 @@ class Scoring(Section, frozen=True):
         100_000
     )
     stall_after: Annotated[
-        _Seconds, _d("Seconds that one micro-batch may spend on the device before the process exits.")
+        _Seconds, _d("Seconds in which the device may finish nothing before the process exits.")
     ] = 120.0
     max_failures: Annotated[
         _Count, _d("Poison records in a row after which the scorer counts as broken and the process exits.")

@@ -193,6 +193,17 @@ def test_a_hanging_device_is_fatal_and_nothing_of_it_is_committed() -> None:
     assert (scene.written(P0), scene.committed(P0)) == ([], 0)
 
 
+def test_a_device_that_works_through_long_texts_is_no_hang_and_one_that_stops_in_them_is() -> None:
+    scene = started(scoring=Scoring(stall_after=7.0))
+    scene.device.duration = lambda: 60.0
+    begin = scene.clock.now()
+    scene.device.device_batches = lambda: int(min(scene.clock.now() - begin, 30.0))
+    scene.fill(P0, 1)
+    with pytest.raises(Fatal, match=r"anything within 7 s \(scoring\.stall_after\)"):
+        scene.break_down()
+    assert 35.0 < scene.clock.now() - begin < 46.0
+
+
 def test_a_slow_queue_on_the_device_is_no_hang() -> None:
     scene = started(count=1, depth=3, scoring=Scoring(stall_after=7.0))
     scene.device.duration = lambda: 5.0

@@ -65,6 +65,7 @@ class FakeDevice:
         self.duration: Callable[[], float] = lambda: 0.005
         self.score: Callable[[Event], float] = lambda event: 1.0
         self.well = True
+        self.device_batches: Callable[[], int] = lambda: 0
         self.on_call: Callable[[str], None] = lambda name: None
         self._journal = journal
         self._free = 0.0
@@ -90,7 +91,7 @@ class FakeDevice:
         return self.well
 
     def stats(self) -> ScorerStats:
-        return ScorerStats()
+        return ScorerStats(device_batches=self.device_batches())
 
     def close(self) -> None:
         return
