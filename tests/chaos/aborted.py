@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from contextlib import suppress
 
 from confluent_kafka import KafkaException, Producer
+
+_UNHEARD = logging.getLogger(__name__)
+"""For the client's lines: a producer that is fenced says so even where no log is asked for."""
+_UNHEARD.addHandler(logging.NullHandler())
+_UNHEARD.propagate = False
 
 _EVERY = 3.0  # seconds
 _RECORDS = 20
@@ -31,7 +37,7 @@ class Aborter(threading.Thread):
     def run(self) -> None:
         while not self._stopping.is_set():
             with suppress(KafkaException):  # brokers are away or changed places: with a new producer again
-                self._work(Producer(self._config))
+                self._work(Producer(self._config, logger=_UNHEARD))
 
     def finish(self) -> None:
         """Blocks until nothing of it is open any more, or cannot be closed now."""
