@@ -2,120 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-
 import pytest
 
 from tests.kafka.checker import check
 from tests.kafka.commits import stale_reads
-from tests.kafka.history import (
-    Action,
-    Happening,
-    History,
-    Limits,
-    Sample,
-    Sent,
-    Written,
-    owned_at,
-    samples_until_recovery,
+from tests.kafka.history import Action, Happening, History, Sent, Written, owned_at, samples_until_recovery
+from tests.unit.planted import (
+    happenings,
+    output,
+    repeated,
+    rules,
+    sample,
+    sound,
+    with_happenings,
+    with_written,
 )
-
-TOPIC = "events"
-LIMITS = Limits(depth=2, batch_count=3, max_uncommitted=4)
-READABLE = [0, 1, 2, 5, 6, 7, 8, 10, 11, 12]  # gaps as transaction markers and compaction leave them
-BAD = {6: "undecodable", 11: "poison"}
-
-
-def sent(partition: int) -> list[Sent]:
-    return [Sent(partition, o, b"k", b"v%d" % o, BAD.get(o, "scored"), (("h", b"1"),)) for o in READABLE]
-
-
-def written(inputs: Sequence[Sent]) -> list[Written]:
-    """Each input once: results of partition p in results[p], its dead letters in dead[0]."""
-    ends: dict[tuple[str, int], int] = {}
-    outputs = []
-    for s in inputs:
-        place = ("results", s.partition) if s.expected == "scored" else ("dead", 0)
-        at = ends[place] = ends.get(place, -1) + 1
-        outputs.append(output(s, place, at))
-    return outputs
-
-
-def output(s: Sent, place: tuple[str, int], at: int) -> Written:
-    claimed = f"{TOPIC}|{s.partition}|{s.offset}"
-    score = float(s.offset) if s.expected == "scored" else None
-    return Written(*place, at, (s.partition, s.offset), claimed, s.expected, score, s.key, s.value, s.headers)
-
-
-def sample(at: float, committed: int, outputs: Sequence[Written], inputs: Sequence[Sent]) -> Sample:
-    """Partitions 0 and 1 committed up to `committed`, and the output as far as that needs."""
-    need = {(s.partition, s.offset) for s in inputs if s.offset < committed}
-    ends: dict[tuple[str, int], int] = {}
-    for w in outputs:
-        if w.source in need:
-            ends[w.topic, w.partition] = max(ends.get((w.topic, w.partition), 0), w.offset + 1)
-    return Sample(at, {0: committed, 1: committed}, ends)
-
-
-def happenings() -> list[Happening]:
-    """Replica a reads all of partition 0; partition 1 goes from a to b at offset 7."""
-    return [
-        Happening(0.0, "a", Action.ASSIGNED, {0: 0, 1: 0}),
-        Happening(0.1, "a", Action.POLLED, {0: 0, 1: 0}, {0: 5, 1: 6}, {0: 4, 1: 5}),
-        Happening(1.0, "a", Action.ASKED, {0: 6, 1: 7}),
-        Happening(1.1, "a", Action.COMMITTED, {0: 6, 1: 7}),
-        Happening(2.0, "a", Action.REVOKED, {1: 0}),
-        Happening(2.5, "b", Action.ASSIGNED, {1: 7}),
-        Happening(2.6, "b", Action.POLLED, {1: 7}, {1: 12}, {1: 5}),
-        Happening(2.7, "a", Action.POLLED, {0: 6}, {0: 12}, {0: 6}),
-        Happening(3.0, "b", Action.ASKED, {1: 13}),
-        Happening(3.1, "b", Action.COMMITTED, {1: 13}),
-        Happening(3.2, "a", Action.ASKED, {0: 13}),
-        Happening(3.3, "a", Action.COMMITTED, {0: 13}),
-    ]
-
-
-def sound() -> History:
-    inputs = sent(0) + sent(1)
-    outputs = written(inputs)
-    samples = [sample(float(i), committed, outputs, inputs) for i, committed in enumerate([0, 2, 6, 7, 13])]
-    return History(TOPIC, inputs, outputs, samples, happenings(), LIMITS)
-
-
-def rules(history: History) -> set[str]:
-    scores = {(s.partition, s.offset): float(s.offset) for s in history.sent}
-    return {violation.rule for violation in check(history, scores)}
-
-
-def with_written(change: Callable[[list[Written]], object]) -> History:
-    history = sound()
-    outputs = list(history.written)
-    change(outputs)
-    return history._replace(written=outputs)
-
-
-def with_happenings(*more: Happening) -> History:
-    return sound()._replace(happenings=sorted([*happenings(), *more], key=lambda h: h.at))
-
-
-def renumbered(outputs: Sequence[Written]) -> list[Written]:
-    """The same records in this order, with the offsets of such a log."""
-    ends: dict[tuple[str, int], int] = {}
-    log = []
-    for w in outputs:
-        place = (w.topic, w.partition)
-        at = ends[place] = ends.get(place, -1) + 1
-        log.append(w._replace(offset=at))
-    return log
-
-
-def repeated(times: int, events: int) -> History:
-    """The last two results of partition 0 written `times` times more, with this many kills."""
-    history = sound()
-    results = [w for w in history.written if (w.topic, w.partition) == ("results", 0)]
-    log = renumbered([*history.written, *(results[-2:] * times)])
-    kills = [Happening(9.0 + i, "a", Action.KILLED) for i in range(events)]
-    return history._replace(written=log, happenings=[*happenings(), *kills])
 
 
 def test_a_sound_history_passes_although_offsets_have_gaps() -> None:
@@ -188,92 +89,6 @@ def test_an_owner_that_starts_behind_an_accepted_commit_is_found() -> None:
     behind = [h if h.at != 2.5 else h._replace(offsets={1: 5}) for h in happenings()]
     behind = [h if h.at != 2.6 else h._replace(offsets={1: 5}, counts={1: 7}) for h in behind]
     assert rules(sound()._replace(happenings=behind)) == {"I3"}
-
-
-def test_the_end_of_a_process_that_had_no_records_explains_no_duplicate() -> None:
-    never_at_work = Happening(9.0, "c", Action.KILLED)
-    assert with_happenings(never_at_work).events() == 0
-
-
-def test_duplicates_without_an_event_are_found() -> None:
-    assert "I4" in rules(repeated(times=1, events=0))
-
-
-def test_duplicates_within_the_bound_of_the_events_pass() -> None:
-    assert LIMITS.per_event == 10
-    assert rules(repeated(times=1, events=1)) == set()
-
-
-def test_duplicates_beyond_the_bound_of_the_events_are_found() -> None:
-    assert rules(repeated(times=6, events=1)) == {"I4", "I6"}
-
-
-def test_a_giving_up_a_loss_and_a_failed_send_are_events_as_a_kill_is() -> None:
-    for action in (Action.GIVEN_UP, Action.LOST, Action.SEND_FAILED, Action.KILLED):
-        assert with_happenings(Happening(9.0, "a", action, {1: 0})).events() == 1
-
-
-@pytest.mark.parametrize("at", [0, 2, 6])
-def test_two_results_that_changed_places_are_found(at: int) -> None:
-    def swap(outputs: list[Written]) -> None:
-        outputs[at], outputs[at + 1] = outputs[at + 1], outputs[at]
-        outputs[:] = renumbered(outputs)
-
-    history = with_written(swap)
-    assert "I6" in rules(history._replace(samples=[]))
-
-
-def replayed(*offsets: int, events: Sequence[Action] = ()) -> set[str]:
-    """The results of partition 0 once, and then again those of these input offsets."""
-    history = repeated(times=0, events=5)
-    by_offset = {w.source[1]: w for w in history.written if (w.topic, w.partition) == ("results", 0)}
-    log = renumbered([*history.written, *(by_offset[offset] for offset in offsets)])
-    more = [Happening(10.0, "a", action, {0: 0}) for action in events]
-    return rules(history._replace(written=log, happenings=[*history.happenings, *more]))
-
-
-@pytest.mark.parametrize("late", [Action.LOST, Action.GIVEN_UP, Action.HELD])
-def test_what_a_former_owner_had_sent_may_arrive_between_what_its_successor_sends(late: Action) -> None:
-    among_each_other = (2, 5, 1, 2, 7, 8)
-    assert replayed(*among_each_other) == {"I6"}
-    assert replayed(*among_each_other, events=[late]) == set()
-
-
-def test_a_former_owner_has_no_more_batches_under_way_than_the_settings_allow() -> None:
-    once, twice = (0, 2, 0, 2), (0, 2, 0, 2, 0, 2)
-    assert replayed(*once, events=[Action.HELD]) == set()
-    assert replayed(*twice, events=[Action.HELD]) == {"I6"}
-
-
-def test_a_result_that_comes_before_its_predecessor_needs_a_send_that_failed() -> None:
-    def repeat_after_failure(outputs: list[Written]) -> None:
-        """Of results 7 and 8 in one batch 7 was not acknowledged, and both were sent again."""
-        at = next(i for i, w in enumerate(outputs) if w.source == (0, 7))
-        outputs[at : at + 2] = [outputs[at + 1], outputs[at], outputs[at + 1]]
-        outputs[:] = renumbered(outputs)
-
-    history = with_written(repeat_after_failure)._replace(samples=[])
-    failed = Happening(0.9, "a", Action.SEND_FAILED)
-    assert "I6" in rules(history)
-    assert rules(history._replace(happenings=sorted([*happenings(), failed]))) == set()
-
-
-def test_where_exactly_once_was_promised_no_event_excuses_a_repeat() -> None:
-    assert rules(repeated(times=1, events=1)._replace(exact=True)) == {"I4", "I6"}
-    assert rules(sound()._replace(exact=True)) == set()
-
-
-def test_a_replay_that_skips_a_record_is_found() -> None:
-    history = repeated(times=0, events=1)
-    results = [w for w in history.written if (w.topic, w.partition) == ("results", 0)]
-    log = renumbered([*history.written, results[-3], results[-1]])
-    assert rules(history._replace(written=log)) == {"I6"}
-
-
-def test_a_repeat_in_another_output_partition_is_found() -> None:
-    history = repeated(times=0, events=1)
-    stray = history.written[0]._replace(partition=7, offset=0)
-    assert "I6" in rules(history._replace(written=[*history.written, stray]))
 
 
 def test_a_result_without_an_input_record_is_found() -> None:
