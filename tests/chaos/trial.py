@@ -177,9 +177,7 @@ class Trial:
         return self._start(name, "scoring.factory=tests.chaos.scorer:make")
 
     def _start_modelled(self, name: str) -> Replica:
-        return self._start(
-            name, "scoring.model=demo", "scoring.threads=1", f"redis.url={self.site.cache_url}"
-        )
+        return self._start(name, "scoring.model=demo", "scoring.threads=1")
 
     def _start(self, name: str, *settings: str) -> Replica:
         arguments = [part for setting in settings for part in ("--set", setting)]
