@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import signal
+from collections import Counter
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 from confluent_kafka import Message
 
+from tests.chaos.archive import keep
 from tests.chaos.faults import FAULTS, Guarantee
 from tests.chaos.fleet import Exit
 from tests.chaos.outcome import Outcome, Plan
@@ -183,3 +187,15 @@ def test_transactions_are_told_apart_by_the_name_that_their_records_carry() -> N
     assert {name: tuple(each) for name, each in seen.items()} == {"a-1": (2, 2), "a-2": (1, 0), "b-1": (1, 0)}
     assert list(torn_transactions(seen)) == []
     assert aborted_records(everything, committed) == 2
+
+
+def test_what_is_kept_of_a_failed_trial_holds_all_of_it_line_by_line(tmp_path: Path) -> None:
+    whole = outcome(Guarantee.EXACTLY_ONCE)
+    keep(whole, tmp_path / "history.jsonl")
+    lines = [json.loads(line) for line in (tmp_path / "history.jsonl").read_text().splitlines()]
+    counts = Counter(kind for kind, _ in lines)
+    assert counts["sent"] == len(whole.history.sent)
+    assert counts["sample"] == len(whole.history.samples)
+    assert counts["happening"] == len(whole.history.happenings)
+    assert [value for kind, value in lines if kind == "output"][-1] == ["results", 0, 3, "a-3", False]
+    assert {"plan", "struck", "exit", "written"} <= set(counts)
