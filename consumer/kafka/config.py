@@ -99,10 +99,12 @@ def _group(kafka: Kafka) -> Config:
 # What the user may override through [kafka.consumer].
 _CONSUMER_TUNING: Config = {
     "queued.max.messages.kbytes": 32_768,  # the bound on prefetched bytes: this is our back-pressure
+    "queued.min.messages": 20_000,  # the other one: for keys and headers, which the first does not count
     "fetch.queue.backoff.ms": 50,  # the default of 1 s leaves gaps when the bound is small
     "fetch.wait.max.ms": 100,
-    "fetch.max.bytes": 16_777_216,
-    "max.partition.fetch.bytes": 1_048_576,
+    # The bound is looked at before a fetch, and what comes is decompressed at once: small fetches.
+    "fetch.max.bytes": 4_194_304,
+    "max.partition.fetch.bytes": 524_288,
     "check.crcs": True,
 }
 
