@@ -11,8 +11,7 @@ from consumer.settings import Batch
 
 
 def _size(entry: Entry) -> int:
-    value = entry.record.value
-    return 0 if value is None else len(value)
+    return entry.record.size
 
 
 class Batcher:

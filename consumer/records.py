@@ -10,6 +10,9 @@ import msgspec
 
 Headers: TypeAlias = tuple[tuple[str, bytes | None], ...]
 
+HEADER_OBJECTS = 200
+"""Bytes that Python takes for a header beside its name and its value."""
+
 
 class TopicPartition(NamedTuple):
     """One partition of one topic; hashable, so it is the key of every per-partition table."""
@@ -55,6 +58,14 @@ class Record(msgspec.Struct, frozen=True, gc=False):
     @property
     def source(self) -> TopicPartition:
         return TopicPartition(self.topic, self.partition)
+
+    @property
+    def size(self) -> int:
+        """Bytes of value, key and headers, with HEADER_OBJECTS for each header."""
+        size = len(self.value or b"") + len(self.key or b"")
+        for name, value in self.headers or ():
+            size += HEADER_OBJECTS + len(name) + len(value or b"")
+        return size
 
 
 def runs(records: Sequence[Record]) -> Iterator[tuple[TopicPartition, int, int]]:
@@ -188,6 +199,11 @@ class MicroBatch(msgspec.Struct, frozen=True):
     closed_by: ClosedBy
     asked_at: float
     topic_id: str | None = None
+
+    @property
+    def size(self) -> int:
+        """That of its records."""
+        return sum(entry.record.size for entry in self.entries)
 
     @property
     def events(self) -> tuple[Event, ...]:

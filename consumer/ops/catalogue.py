@@ -66,7 +66,9 @@ BATCHES = _counter(
     tuple(c.value for c in ClosedBy),
 )
 BATCH_RECORDS = _histogram("batch_records", "Records in a micro-batch.", _RECORDS)
-BATCH_BYTES = _histogram("batch_bytes", "Bytes of the values in a micro-batch.", _BYTES)
+BATCH_BYTES = _histogram(
+    "batch_bytes", "Bytes of the records in a micro-batch, as `batch.byte_size` counts them.", _BYTES
+)
 
 # Time.
 STAGE = _histogram(

@@ -123,7 +123,7 @@ class Metrics(Observer):
     def launched(self, batch: MicroBatch, now: float) -> None:
         self._batches.labels(batch.closed_by.value).inc()
         self._batch_records.observe(len(batch.entries))
-        self._batch_bytes.observe(sum(len(e.record.value or b"") for e in batch.entries))
+        self._batch_bytes.observe(batch.size)
         self._stage.labels("queue").observe(max(0.0, now - batch.asked_at))
 
     def scored(self, batch: MicroBatch, seconds: float) -> None:  # noqa: ARG002 - the signature

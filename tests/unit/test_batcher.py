@@ -95,6 +95,15 @@ def test_a_record_beyond_byte_size_travels_alone() -> None:
     assert batcher.can_take(0.0, idle=False) is None
 
 
+def test_keys_and_headers_count_as_bytes() -> None:
+    keyed = Entry(Record("in", 0, 0, b"x", key=b"k" * 10), Empty())
+    batcher = filled(keyed, entry(1))
+    assert offsets(batcher, ClosedBy.BYTES) == [0]
+    with_header = Entry(Record("in", 0, 2, b"x", headers=(("trace", None),)), Empty())
+    batcher.add([with_header], asked_at=0.0)
+    assert batcher.take(ClosedBy.BYTES).size == 1  # the entry before: the header's objects fill a batch
+
+
 def test_a_tombstone_has_no_bytes_and_counts_as_a_record() -> None:
     batcher = filled(*(entry(n, value=None) for n in range(3)))
     assert batcher.can_take(0.0, idle=False) is ClosedBy.COUNT
