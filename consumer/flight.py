@@ -52,6 +52,7 @@ class Flight:
         "receipt",
         "records",
         "sent_at",
+        "size",
     )
 
     def __init__(self, batch: MicroBatch, pending: Pending, launched_at: float) -> None:
@@ -62,6 +63,7 @@ class Flight:
         self.receipt: Receipt | None = None
         self.sent_at = 0.0
         self.next_offsets, self.records = _tally(batch.entries)
+        self.size = batch.size  # bytes, which strikes do not free
 
     def __len__(self) -> int:
         """Records that still count."""
@@ -168,17 +170,20 @@ class Flights:
 class Room:
     """How much may be under way: `pipeline.depth` batches from taken to durable. With transactions only
     from taken to sent, because many batches share one; and what is sent is bounded by
-    `transaction.max_records`."""
+    `transaction.max_records` and `transaction.max_bytes`."""
 
     def __init__(self, settings: Settings) -> None:
         self._depth = settings.pipeline.depth
         self._exactly_once = settings.exactly_once
         self._most_sent = settings.transaction.max_records
+        self._most_bytes = settings.transaction.max_bytes
 
     def left(self, flights: Flights) -> bool:
         """Whether one more batch may be launched."""
         if not self._exactly_once:
             return len(flights) < self._depth
+        if sum(flight.size for flight in flights.sent) >= self._most_bytes:
+            return False
         return flights.unsent < self._depth and sum(map(len, flights.sent)) < self._most_sent
 
 

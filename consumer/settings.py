@@ -148,7 +148,9 @@ class Batch(Section, frozen=True):
     """When a micro-batch closes: at the first of these."""
 
     count: Annotated[_Count, _d("Records in a micro-batch.")] = 1_000
-    byte_size: Annotated[_Count, _d("Bytes of the values in a micro-batch.")] = 4_194_304
+    byte_size: Annotated[
+        _Count, _d("Bytes in a micro-batch: values, keys and headers, 200 more for each header.")
+    ] = 4_194_304
     max_wait: Annotated[_Seconds, _d("Age in seconds of its oldest record.")] = 0.25
     idle_wait: Annotated[_Seconds, _d("The same while the device has nothing to do.")] = 0.01
 
@@ -187,6 +189,9 @@ class Transaction(Section, frozen=True):
         _Seconds, _d("Seconds from a transaction's first result to its commit: micro-batches share it.")
     ] = 0.1
     max_records: Annotated[_Count, _d("Records after which it is committed earlier.")] = 10_000
+    max_bytes: Annotated[
+        _Count, _d("Bytes of records, counted as in `batch.byte_size`, after which it is committed earlier.")
+    ] = 33_554_432
     timeout: Annotated[
         float,
         Meta(

@@ -36,6 +36,7 @@ class TransactionReceipt:
     ) -> None:
         self.outputs = outputs
         self.messages = messages
+        self.size = sum(output.entry.record.size for output in outputs)  # bytes
         self._sink = sink
         self._offsets = offsets
         self._done = False

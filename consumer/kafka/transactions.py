@@ -161,7 +161,8 @@ class TransactionalSink:
 
     def _is_due(self, now: float) -> bool:
         full = sum(len(receipt) for receipt in self._inside) >= self._policy.max_records
-        return full or (self._began_at is not None and now - self._began_at >= self._policy.max_time)
+        large = sum(receipt.size for receipt in self._inside) >= self._policy.max_bytes
+        return full or large or (self._began_at is not None and now - self._began_at >= self._policy.max_time)
 
     def _fill(self) -> None:
         """Put waiting batches into the open transaction, or into a new one."""

@@ -161,6 +161,17 @@ def test_a_transaction_ends_early_when_it_holds_enough_records(stage: Stage) -> 
     assert stage.committed() == 3
 
 
+def test_a_transaction_ends_early_when_it_holds_enough_bytes(stage: Stage) -> None:
+    sink = stage.sink(max_time=10.0, max_bytes=2 * stage.scored(0)[0].entry.record.size)
+    small = sink.send(stage.scored(0), {stage.source: 1})
+    sink.step(time.monotonic())
+    assert not small.done()
+    large = sink.send(stage.scored(1), {stage.source: 2})
+    sink.step(time.monotonic())
+    assert small.done()
+    assert large.done()
+
+
 def test_settling_commits_at_once(stage: Stage) -> None:
     sink = stage.sink(max_time=10.0)
     receipt = sink.send(stage.scored(0), {stage.source: 1})

@@ -9,11 +9,13 @@ from .world.source import CommitFate
 from .world.transactions import CommitCallFate, FakeTransactions
 
 
-def in_transactions(max_time: float = 0.1, max_records: int = 1_000, **options: object) -> Scene:
+def in_transactions(
+    max_time: float = 0.1, max_records: int = 1_000, max_bytes: int = 1_000_000, **options: object
+) -> Scene:
     return Scene(
         settings(
             processing=Processing(guarantee="exactly-once"),
-            transaction=Transaction(max_time=max_time, max_records=max_records),
+            transaction=Transaction(max_time=max_time, max_records=max_records, max_bytes=max_bytes),
             **options,  # type: ignore[arg-type]
         )
     )
@@ -51,6 +53,16 @@ def test_nothing_is_launched_beyond_the_records_of_a_transaction() -> None:
     for _ in range(50):
         scene.step()
     assert scene.journal.count("launched") == 2
+
+
+def test_nothing_is_launched_beyond_the_bytes_of_a_transaction() -> None:
+    scene = in_transactions(max_time=10.0, max_bytes=1, count=2, depth=1)
+    sink_of(scene).fate = lambda: CommitCallFate(unknown=5.0)
+    scene.join(P0)
+    scene.fill(P0, 20)
+    for _ in range(50):
+        scene.step()
+    assert scene.journal.count("launched") == 1
 
 
 def test_a_revoke_ends_the_transaction_before_the_callback_returns() -> None:

@@ -132,7 +132,8 @@ class FakeTransactions:
 
     def _is_due(self, now: float) -> bool:
         full = sum(len(batch.outputs) for batch in self._inside) >= self._policy.max_records
-        return full or (self._began_at is not None and now - self._began_at >= self._policy.max_time)
+        large = sum(o.entry.record.size for b in self._inside for o in b.outputs) >= self._policy.max_bytes
+        return full or large or (self._began_at is not None and now - self._began_at >= self._policy.max_time)
 
     def _fill(self) -> None:
         if self._known_at is None and self._waiting:
