@@ -86,6 +86,10 @@ class Replica:
         return (self._home / f"{self.name}.log").read_text(errors="replace")
 
     @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
     def running(self) -> bool:
         return self._process.poll() is None
 
