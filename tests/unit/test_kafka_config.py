@@ -98,8 +98,8 @@ def test_the_free_maps_tune_but_never_touch_the_contract() -> None:
 
 
 def test_everything_that_keeps_the_contract_is_refused_in_the_free_maps() -> None:
-    tunable = {"check.crcs", "queued.max.messages.kbytes", "queued.min.messages", "queue.buffering.max.kbytes", "compression.type",
-               "queue.buffering.max.messages", "batch.size"}  # fmt: skip
+    tunable = {"check.crcs", "queued.max.messages.kbytes", "queued.min.messages", "compression.type",
+               "queue.buffering.max.kbytes", "queue.buffering.max.messages", "batch.size"}  # fmt: skip
     names = consumer_config(Settings()).keys() | producer_config(Settings()).keys()
     ours = {n for n in names if not n.startswith(("fetch.", "max.partition.fetch", "linger."))} - tunable
     assert ours <= REFUSED.keys()
