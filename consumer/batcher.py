@@ -80,9 +80,9 @@ class Batcher:
         """
         asked_at = self._asked[0]
         if len(self._entries) <= self._policy.count and self._bytes <= self._policy.byte_size:
-            whole = tuple(self._entries)
+            whole, size = tuple(self._entries), self._bytes
             self.clear()
-            return MicroBatch(whole, closed_by, asked_at)
+            return MicroBatch(whole, closed_by, asked_at, size)
         taken: list[Entry] = []
         size = 0
         while self._entries and len(taken) < self._policy.count:
@@ -93,7 +93,7 @@ class Batcher:
             self._asked.popleft()
             size += more
         self._bytes -= size
-        return MicroBatch(tuple(taken), closed_by, asked_at)
+        return MicroBatch(tuple(taken), closed_by, asked_at, size)
 
     def drop(self, partitions: Collection[TopicPartition]) -> int:
         """Forget the entries of these partitions and only those; returns how many."""

@@ -191,19 +191,16 @@ class ClosedBy(StrEnum):
 class MicroBatch(msgspec.Struct, frozen=True):
     """The unit of publishing and committing: entries in arrival order.
 
-    `asked_at`: when the poll that returned the oldest entry was asked (monotonic seconds). `topic_id`: the
-    brokers' id of the input topic, once its events were compared with earlier ones.
+    `asked_at`: when the poll that returned the oldest entry was asked (monotonic seconds). `size`: bytes of
+    its records. `topic_id`: the brokers' id of the input topic, once its events were compared with earlier
+    ones.
     """
 
     entries: tuple[Entry, ...]
     closed_by: ClosedBy
     asked_at: float
+    size: int = 0
     topic_id: str | None = None
-
-    @property
-    def size(self) -> int:
-        """That of its records."""
-        return sum(entry.record.size for entry in self.entries)
 
     @property
     def events(self) -> tuple[Event, ...]:

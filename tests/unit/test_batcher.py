@@ -141,3 +141,9 @@ def test_clearing_forgets_everything() -> None:
     batcher = filled(entry(0, size=9), entry(1))
     assert batcher.clear() == 2
     assert (len(batcher), batcher.room, batcher.due(idle=True)) == (0, 3, None)
+
+
+def test_a_micro_batch_tells_the_bytes_of_its_own_records() -> None:
+    batcher = Batcher(Batch(count=2))
+    batcher.add([Entry(Record("in", 0, n, b"x" * (n + 1), b"k"), Empty()) for n in range(3)], 0.0)
+    assert [batcher.take(ClosedBy.COUNT).size for _ in range(2)] == [2 + 3, 4]

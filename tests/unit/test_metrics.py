@@ -144,7 +144,7 @@ def test_series_of_small_fixed_sets_exist_before_anything_happened() -> None:
 def test_a_batch_is_counted_by_what_closed_it_with_its_size_and_its_time_in_the_queue() -> None:
     metrics, registry = made()
     entries = tuple(Entry(Record("events", 0, i, v), Empty()) for i, v in enumerate([b"12345", None, b"1"]))
-    metrics.launched(MicroBatch(entries, ClosedBy.IDLE, asked_at=10.0), now=10.5)
+    metrics.launched(MicroBatch(entries, ClosedBy.IDLE, 10.0, size=6), now=10.5)
     assert value(registry, "consumer_batches_total", closed_by="idle_wait") == 1
     assert value(registry, "consumer_batch_records_sum") == 3
     assert value(registry, "consumer_batch_bytes_sum") == 6
