@@ -30,6 +30,7 @@ include bench.mk
 include verify.mk
 include hostile.mk
 include chaos.mk
+include memory.mk
 
 .PHONY: test
 test: $(STAMP) kafka-jars ## every test: unit, mock_cluster, kafka; gpu where there is one
