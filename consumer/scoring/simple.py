@@ -54,8 +54,7 @@ class Simple:
 
     def submit(self, events: Sequence[Event]) -> Pending:
         self._texts += len(events)
-        self._batches += 1
-        return self._worker.submit(lambda: self._verdicts(events))
+        return self._worker.submit(lambda: self._counted(events))
 
     def stats(self) -> ScorerStats:
         device = str(getattr(self._inner, "device", "cpu"))
@@ -82,6 +81,13 @@ class Simple:
         if not isinstance(verdict, Score) or not math.isfinite(verdict.score):
             raise Fatal(f"the reference event gets {verdict!r}, not a finite score")
         return verdict.score
+
+    def _counted(self, events: Sequence[Event]) -> list[Score | Rejection]:
+        """In the worker. A batch counts once it has come back: one that hangs is no progress."""
+        try:
+            return self._verdicts(events)
+        finally:
+            self._batches += 1
 
     def _verdicts(self, events: Sequence[Event]) -> list[Score | Rejection]:
         """In the worker."""

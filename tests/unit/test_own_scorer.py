@@ -144,6 +144,25 @@ def test_the_texts_that_it_was_asked_are_counted_as_those_of_the_device() -> Non
     assert (stats.cache_misses, stats.device_batches, stats.device) == (3, 2, "cpu")
 
 
+def test_a_batch_counts_once_it_has_come_back_so_that_one_that_hangs_is_no_progress() -> None:
+    held = threading.Event()
+
+    class Holding(Lengths):
+        def score(self, events: Sequence[Event]) -> Any:
+            assert held.wait(10)
+            return super().score(events)
+
+    held.set()
+    scorer = Simple(Holding(), stall_after=10.0)
+    held.clear()
+    pending = scorer.submit([Event("a")])
+    assert scorer.stats().device_batches == 0
+    held.set()
+    assert pending.wait(time.monotonic() + 10)
+    assert scorer.stats().device_batches == 1
+    scorer.close()
+
+
 @pytest.mark.parametrize("bad", ["raise", "nan"])
 def test_a_record_that_it_fails_on_is_found_and_its_neighbours_are_scored(bad: str) -> None:
     scorer = Isolating(_load("make_lengths"), max_failures=3)
