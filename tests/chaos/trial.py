@@ -134,9 +134,16 @@ class Trial:
         while (lag := self._lag()) != 0 or not self._is_whole():
             if time.monotonic() > deadline:
                 self.found("I24", f"{_CALM_WITHIN:g} s after the storm: lag {lag}, owners {self._owners()}")
+                self._ask_where_they_stand()
                 return
             for _ in range(_LOOKS):
                 self._tend()
+
+    def _ask_where_they_stand(self) -> None:
+        """Each writes into its log what its threads are doing."""
+        for replica in self._running:
+            replica.signal(signal.SIGUSR1)
+        time.sleep(1.0)
 
     def _lag(self) -> int | None:
         """Log ends minus committed offsets, markers included; None while nobody tells."""

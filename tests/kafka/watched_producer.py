@@ -3,7 +3,7 @@ one. Each record of a transaction carries the transaction's name in a header."""
 
 from __future__ import annotations
 
-import os
+import secrets
 from collections.abc import Sequence
 from typing import Any
 
@@ -23,14 +23,14 @@ class WatchedProducer(Producer):
     def __init__(self, log: EventLog, failpoint: Failpoint, config: Any, **options: Any) -> None:
         super().__init__(config, **options)
         self._log, self._failpoint = log, failpoint
-        self._number = 0
+        self._name, self._number = secrets.token_hex(4), 0
         self._tag: list[tuple[str, bytes]] = []
         self._offsets: Sequence[TopicPartition] = ()
 
     def begin_transaction(self) -> None:
         super().begin_transaction()
         self._number += 1
-        self._tag = [(TAG, b"%d-%d" % (os.getpid(), self._number))]
+        self._tag = [(TAG, f"{self._name}-{self._number}".encode())]
 
     def produce(self, *args: Any, headers: Any = (), **named: Any) -> None:
         super().produce(*args, headers=[*(headers or ()), *self._tag], **named)
