@@ -157,7 +157,8 @@ def _tell(outcome: Outcome, verdict: Verdict, seconds: float) -> None:
 
 
 def _interrupt(number: int, frame: FrameType | None) -> NoReturn:
-    """A signal ends the run as Ctrl-C does: with everything closed."""
+    """A signal ends the run as Ctrl-C does: with everything closed, which a second one does not hurry."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
     raise KeyboardInterrupt
 
 
