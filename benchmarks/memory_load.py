@@ -36,14 +36,15 @@ class Backlog(NamedTuple):
     compression: float
 
 
-def write(bootstrap: str, topic: str, load: Load) -> Backlog:
-    """Append until the topic holds that much, spread over its partitions."""
+def write(bootstrap: str, topic: str, load: Load, into: int | None = None) -> Backlog:
+    """Append until the topic holds that much, spread over its partitions or the first `into` of them."""
     producer = RawProducer(bootstrap, topic)
-    each = max(1, _per_batch(load, producer.partitions))
+    partitions = into or producer.partitions
+    each = max(1, _per_batch(load, partitions))
     batches = [_batch(values, load.codec) for values in _chunks(load, each)]
-    sends = max(producer.partitions, load.total // (each * load.size))
+    sends = max(partitions, load.total // (each * load.size))
     for number in range(sends):
-        _send(producer, number % producer.partitions, batches[number % len(batches)])
+        _send(producer, number % partitions, batches[number % len(batches)])
     stored = sum(map(len, batches)) / len(batches)
     return Backlog(sends * each, max(1.0, each * load.size / stored))
 

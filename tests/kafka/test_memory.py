@@ -18,7 +18,7 @@ from tests.kafka.replicas import Deployment, Replica
 from tests.kafka.topics import Topics
 from tests.kafka.waiting import eventually
 
-_PARTITIONS = 1_000
+_PARTITIONS, _FILLED = 1_000, 200
 
 
 def test_a_slow_replica_of_a_thousand_partitions_reads_ahead_no_more_than_its_settings_allow(
@@ -33,7 +33,7 @@ def test_a_slow_replica_of_a_thousand_partitions_reads_ahead_no_more_than_its_se
     backlog = Load(size=10_000, total=300_000_000)
     deployment = _deployment(cluster.bootstrap, topics, tmp_path, _PARTITIONS, settings)
     with _started(deployment, score_seconds=60.0) as (replica, start):
-        written = write(cluster.bootstrap, deployment.topics["input.topic"], backlog)
+        written = write(cluster.bootstrap, deployment.topics["input.topic"], backlog, into=_FILLED)
         watch = Watch(replica.pid)
         replica.signal(signal.SIGCONT)
         eventually("a batch is under way", replica.polled, 60)
