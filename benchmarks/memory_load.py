@@ -23,7 +23,7 @@ class Load(msgspec.Struct, frozen=True):
     letter, which holds all of it. `ids`: each of the different records has an event id of its own."""
 
     size: int = 130
-    total: int = 300_000_000
+    total: int = 400_000_000
     bad_every: int = 0
     ids: bool = False
     codec: int = UNCOMPRESSED
