@@ -65,6 +65,7 @@ class TransactionalSink:
         self._outgoings = outgoings
         self._member = member
         config = transactional_config(settings, transactional_id(settings))
+        self._observer = observer or Observer()
         self._outlet = Outlet(config, settings, _broken, logger, observer)
         self._oversize = Oversize()
         self._inside: list[TransactionReceipt] = []  # in the open transaction
@@ -204,11 +205,17 @@ class TransactionalSink:
         self._ended()
 
     def _send_offsets(self) -> None:
+        """The client forgets its time limit when the group's coordinator goes away meanwhile (librdkafka
+        2.16): whoever watches ends the process then, as with every call that may not return."""
         last: dict[TopicPartition, int] = {}
         for receipt in self._inside:
             last.update(receipt.offsets())
         positions, who = self._member.positions(last), self._member.group_metadata()
-        self._outlet.producer.send_offsets_to_transaction(positions, who, self._call)
+        self._observer.entered_call("send_offsets_to_transaction", time.monotonic())
+        try:
+            self._outlet.producer.send_offsets_to_transaction(positions, who, self._call)
+        finally:
+            self._observer.left_call(time.monotonic())
 
     def _judge(self, error: KafkaError) -> None:
         """A call of the open transaction failed: abort, the end, or the same call again later."""

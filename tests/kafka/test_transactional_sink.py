@@ -26,7 +26,7 @@ from confluent_kafka import TopicPartition as KafkaPartition
 from consumer.errors import Fatal, Misconfigured
 from consumer.kafka.messages import Outgoings
 from consumer.kafka.transactions import TransactionalSink
-from consumer.ports import ModelInfo, Receipt
+from consumer.ports import ModelInfo, Observer, Receipt
 from consumer.records import Entry, Event, Output, Record, Score, TopicPartition
 from consumer.settings import DeadLetter, Input, Kafka, Processing, Results, Settings, Transaction
 from tests.kafka.cluster import AnyCluster
@@ -49,6 +49,7 @@ class Stage:
         self.dead = topics.create(f"dead-{run}")
         self._group = f"group-{run}"
         self._sinks: list[TransactionalSink] = []
+        self.observer: Observer = Observer()
         self.stale: object = None  # what a member that does not know it yet says of itself
         self.member = self._join()
 
@@ -84,7 +85,7 @@ class Stage:
     def sink(self, instance: str | None = None, **transaction: Any) -> TransactionalSink:
         settings = self.settings(instance, **transaction)
         outgoings = Outgoings(settings, ModelInfo("m", "0" * 16), {self.results: 1, self.dead: 1})
-        sink = TransactionalSink(settings, outgoings, self, QUIET)
+        sink = TransactionalSink(settings, outgoings, self, QUIET, self.observer)
         self._sinks.append(sink)
         return sink
 
@@ -179,6 +180,27 @@ def test_settling_commits_at_once(stage: Stage) -> None:
     assert receipt.done()
     assert receipt.failure() is None
     assert stage.committed() == 1
+
+
+class CallLog(Observer):
+    """The calls that may not return: entered and left."""
+
+    def __init__(self) -> None:
+        self.calls: list[str] = []
+
+    def entered_call(self, name: str, now: float) -> None:
+        self.calls.append(name)
+
+    def left_call(self, now: float) -> None:
+        self.calls.append("left")
+
+
+def test_whoever_watches_knows_of_the_call_that_forgets_its_time_limit(stage: Stage) -> None:
+    stage.observer = log = CallLog()
+    sink = stage.sink(max_time=10.0)
+    sink.send(stage.scored(0), {stage.source: 1})
+    sink.settle(time.monotonic() + SOON)
+    assert log.calls == ["send_offsets_to_transaction", "left"]
 
 
 def test_a_lost_partition_aborts_what_nobody_may_see(stage: Stage) -> None:
