@@ -38,11 +38,12 @@ CASES = (
     Case("130 B, exactly once", _SMALL, settings=_EXACTLY_ONCE),
     Case("130 B, compressed", Load(codec=GZIP, total=600_000_000), partitions=16, score_seconds=0.5),
     Case("1 MB, every third a dead letter", _LARGE, score_seconds=0.2),
-    Case("1 MB, exactly once", _LARGE, settings=_EXACTLY_ONCE, score_seconds=0.1),
+    Case("1 MB, exactly once", _LARGE, settings=_EXACTLY_ONCE, score_seconds=0.2),
     Case(
         "1 MB, exactly once, long transactions",
         _LARGE,
         settings=_EXACTLY_ONCE | {"transaction.max_time": "14"},
+        score_seconds=0.2,
     ),
     Case("1,000 partitions", _SMALL, partitions=1_000),
     Case("10 s a batch", Load(10_000, 300_000_000), score_seconds=10.0),
