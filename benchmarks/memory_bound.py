@@ -64,9 +64,9 @@ def _prefetched(settings: Settings, topic: Topic) -> list[Term]:
     client = consumer_config(settings)
     bytes_ahead = int(client["queued.max.messages.kbytes"]) * 1024
     most = min(int(client["queued.min.messages"]), bytes_ahead // topic.value)
-    fetched = topic.brokers * int(client["fetch.max.bytes"]) * topic.compression
     record = topic.value + topic.beside
-    records = most + max(1, int(fetched / record))
+    fetch = max(record, int(client["fetch.max.bytes"]) * topic.compression)
+    records = most + int(topic.brokers * fetch / record)
     keys = ("queued.max.messages.kbytes", "queued.min.messages", "fetch.max.bytes")
     at_once = min(records, settings.batch.count)
     return [
