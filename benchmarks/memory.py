@@ -26,12 +26,16 @@ HEAD = (
 @click.command()
 @click.option("--minutes", default=1.0, show_default=True, help="How long somebody is away.")
 @click.option("--steady", default=30.0, show_default=True, help="Seconds of a case in which nobody is.")
-@click.option("--only", multiple=True, help="Cases whose name holds this.")
+@click.option("--only", multiple=True, help="The case of this name, or those whose names hold it.")
 def main(minutes: float, steady: float, only: Sequence[str]) -> None:
     """Measure a replica's memory on Apache Kafka."""
-    chosen = [case for case in CASES if not only or any(part in case.name for part in only)]
     with tempfile.TemporaryDirectory(prefix="memory-") as home:
-        sys.exit(0 if _all(chosen, Path(home), minutes * 60, steady) else 1)
+        sys.exit(0 if _all(_chosen(only), Path(home), minutes * 60, steady) else 1)
+
+
+def _chosen(only: Sequence[str]) -> list[Case]:
+    named = [case for case in CASES if case.name in only]
+    return named or [case for case in CASES if not only or any(part in case.name for part in only)]
 
 
 def _all(cases: Sequence[Case], home: Path, away: float, steady: float) -> bool:
