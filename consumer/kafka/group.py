@@ -37,12 +37,15 @@ def look_at_group(settings: Settings, timeout: float) -> GroupFindings:
 
 def _refusal(settings: Settings, timeout: float) -> KafkaError | None:
     logger, _ = quiet_logger()
-    config = connection(settings.kafka) | {"group.id": settings.kafka.group_id}
+    told: list[KafkaError] = []  # while no coordinator is told, a refusal comes only by this way
+    config = connection(settings.kafka) | {"group.id": settings.kafka.group_id, "error_cb": told.append}
     asker: Consumer = make_client(Consumer, config, settings, logger=logger)
     try:
         (answer,) = asker.committed([TopicPartition(settings.input.topic, 0)], timeout=timeout)
     except KafkaException as error:
-        return error.args[0]  # type: ignore[no-any-return] # a KafkaError
+        asker.poll(0)
+        refused = (e for e in told if e.code() == KafkaError.GROUP_AUTHORIZATION_FAILED)
+        return next(refused, error.args[0])
     else:
         return answer.error
     finally:
