@@ -53,7 +53,7 @@ CASES = (
     Case("results' broker away, exactly once", _USUAL, settings=_EXACTLY_ONCE, away="brokers of the results"),
     Case(
         "demo model, dedupe, Redis away",
-        Load(total=200_000_000, ids=True),
+        Load(total=1_500_000_000, ids=True),
         settings=_MODEL | _DEDUPE,
         away="redis",
         program=SERVICE,
