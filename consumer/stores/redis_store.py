@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -22,7 +23,7 @@ _log = logging.getLogger(__name__)
 
 
 class Client(Protocol):
-    """The calls that are made, all by one thread."""
+    """The calls that are made, all but `cut` by one thread."""
 
     def read(self, keys: Sequence[bytes]) -> Sequence[bytes | None]:
         """One command. Raises whatever the vendor raises."""
@@ -34,6 +35,10 @@ class Client(Protocol):
 
     def close(self) -> None:
         """Let the connection go."""
+        ...
+
+    def cut(self) -> None:
+        """Let it go under a call that does not end, which then raises. Any thread calls; never blocks."""
         ...
 
 
@@ -66,6 +71,10 @@ class RedisClient:
     def close(self) -> None:
         self._redis.close()
         self._redis.connection_pool.disconnect()
+
+    def cut(self) -> None:
+        with contextlib.suppress(Exception):  # the connection may be on its way down already
+            self._redis.connection_pool.disconnect(inuse_connections=True)
 
 
 class RedisStore:
@@ -153,6 +162,10 @@ class RedisStore:
         self._read_stats = s._replace(read_errors=s.read_errors + 1)
         if self._reads.failed(self._clock()):
             self._tell_bypassed("read", why)
+        if self._reads.open:
+            # Time limits are per piece of an answer: one that comes in pieces for ever has none. It may also
+            # be that of a write, which the look-up waited behind.
+            self._client.cut()
 
     def _tell_bypassed(self, operation: str, why: Exception | str) -> None:
         """Once per outage."""

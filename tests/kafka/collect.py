@@ -126,6 +126,15 @@ class Reader(threading.Thread):
         self._consumer.close()
         return self.messages
 
+    def decided(self, timeout: float = 60.0) -> list[Message]:
+        """Read on to where nothing more may be read; returns everything, and closes. What follows is in a
+        transaction that is open."""
+        self._stopping.set()
+        self.join()
+        eventually("an end", lambda: self._take(0.2) or len(self._seen_end) == len(self._partitions), timeout)
+        self._consumer.close()
+        return self.messages
+
     def _ends(self) -> dict[Place, int]:
         """Of the logs, whatever is decided of their transactions."""
         asker = _lone_consumer(self._brokers, "reader", UNCOMMITTED)

@@ -54,9 +54,16 @@ class Replica:
         return repeats
 
     def close(self) -> None:
-        """Also waits for a call that is under way: the server that it goes to is closed next."""
+        """Also waits for a call that is under way, since the server that it goes to is closed next; one that
+        does not end is cut off."""
         self.marks.close()
-        until(lambda: not self._store._lane._thread.is_alive())
+        ends_itself = time.monotonic() + 1.0
+        until(lambda: not self._store._lane._thread.is_alive() or self._cut(ends_itself))
+
+    def _cut(self, when: float) -> bool:
+        if time.monotonic() > when:
+            self._store._client.cut()
+        return False
 
 
 def events(batch: int, partition: int) -> list[Entry]:

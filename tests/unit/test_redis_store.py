@@ -30,6 +30,7 @@ class FakeClient:
         self.write_error: Exception | None = None
         self.gate: Event | None = None
         self.wrote = Event()
+        self.cuts = 0
         self.while_writing: list[Callable[[], object]] = []
 
     def read(self, keys: Sequence[bytes]) -> Sequence[bytes | None]:
@@ -52,6 +53,9 @@ class FakeClient:
 
     def close(self) -> None:
         self.calls.append("close")
+
+    def cut(self) -> None:
+        self.cuts += 1
 
 
 class World:
@@ -126,6 +130,7 @@ def test_a_client_that_never_answers_is_given_up_and_what_waits_behind_it_is_ski
     world.store.put_many({b"a": b"1"})
     assert world.client.calls == ["read"]
     assert world.store.stats().read_errors == 3
+    assert world.client.cuts == 1
     gate.set()
     assert world.client.wrote.wait(10)
     assert world.client.calls == ["read", "write"]
@@ -140,6 +145,7 @@ def test_a_store_that_takes_nothing_is_still_read() -> None:
         assert world.store.get_many([b"a"]) == [b"1"]
     stats = world.store.stats()
     assert world.client.calls.count("write") == stats.write_errors == 3
+    assert world.client.cuts == 0
     assert (stats.reads_bypassed, stats.writes_bypassed) == (False, True)
     world.client.write_error, world.clock.now = None, 5.0
     world.store.put_many({b"b": b"2"})
