@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import NamedTuple
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
@@ -9,6 +10,9 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 from consumer.kafka.config import connection, make_client, quiet_logger
 from consumer.masking import shown
 from consumer.settings import Settings
+
+_ONE_TRY = 0.5  # seconds
+_REFUSED = KafkaError.GROUP_AUTHORIZATION_FAILED
 
 
 class GroupFindings(NamedTuple):
@@ -29,27 +33,38 @@ def look_at_group(settings: Settings, timeout: float) -> GroupFindings:
     reason = _refusal(settings, timeout)
     if reason is None:
         return GroupFindings()
-    if reason.code() == KafkaError.GROUP_AUTHORIZATION_FAILED:
+    if reason.code() == _REFUSED:
         return GroupFindings(problems=(_may_not(settings),))
     name = _name(settings.kafka.group_id)
     return GroupFindings(notes=(f"{name}: permission was not checked: {reason.str()}",))
 
 
 def _refusal(settings: Settings, timeout: float) -> KafkaError | None:
+    """Why the group does not answer. A refused search for its coordinator is told to whoever polls, while the
+    question itself goes on being asked."""
     logger, _ = quiet_logger()
-    told: list[KafkaError] = []  # while no coordinator is told, a refusal comes only by this way
-    config = connection(settings.kafka) | {"group.id": settings.kafka.group_id, "error_cb": told.append}
+    config = connection(settings.kafka) | {"group.id": settings.kafka.group_id}
     asker: Consumer = make_client(Consumer, config, settings, logger=logger)
+    deadline = time.monotonic() + timeout
     try:
-        (answer,) = asker.committed([TopicPartition(settings.input.topic, 0)], timeout=timeout)
-    except KafkaException as error:
-        asker.poll(0)
-        refused = (e for e in told if e.code() == KafkaError.GROUP_AUTHORIZATION_FAILED)
-        return next(refused, error.args[0])
-    else:
-        return answer.error
+        while (reason := _asked(asker, settings)) is not None and reason.code() == KafkaError._TIMED_OUT:
+            told = asker.poll(0)
+            if told is not None and (error := told.error()) and error.code() == _REFUSED:
+                return error
+            if time.monotonic() > deadline:
+                break
+        return reason
     finally:
         asker.close()
+
+
+def _asked(asker: Consumer, settings: Settings) -> KafkaError | None:
+    try:
+        (answer,) = asker.committed([TopicPartition(settings.input.topic, 0)], timeout=_ONE_TRY)
+    except KafkaException as error:
+        refused: KafkaError = error.args[0]
+        return refused
+    return answer.error
 
 
 def _name(group: str) -> str:
