@@ -34,7 +34,7 @@ include memory.mk
 
 .PHONY: test
 test: $(STAMP) kafka-jars ## every test: unit, mock_cluster, kafka; gpu where there is one
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 .PHONY: unit
 unit: $(STAMP) ## the fast tests: no Kafka, no torch, no waiting

@@ -15,8 +15,14 @@ from pathlib import Path
 
 import pytest
 
+from tests.report import SideBySide
+
 _TESTS = Path(__file__).parent
 _GROUPS = {"kafka", "mock_cluster", "gpu", "redis"}
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(SideBySide())
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ import pytest
 
 from tests.compose.broker import ComposedKafka
 from tests.kafka.cluster import JARS
+from tests.report import COUNTS
 
 ROOT = Path(__file__).parents[2]
 TOOLS = ROOT / "build" / "tools"
@@ -24,7 +24,6 @@ BASE = "docker-compose.yml"
 GPU = "docker-compose.gpu.yml"
 
 Project = Mapping[str, Any]
-COUNTS: Counter[str] = Counter()
 
 
 def tool(relative: str) -> Path:
@@ -86,10 +85,3 @@ def broker(project: Project, tmp_path_factory: pytest.TempPathFactory) -> Iterat
         yield started
     finally:
         started.close()
-
-
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    if COUNTS:
-        terminalreporter.section("compose file")
-    for what, count in sorted(COUNTS.items()):
-        terminalreporter.write_line(f"{count:4} {what}")

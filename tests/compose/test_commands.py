@@ -19,9 +19,10 @@ from redis import Redis
 from redis.exceptions import AuthenticationError, NoPermissionError, RedisError
 
 from tests.compose.broker import ComposedKafka, here
-from tests.compose.conftest import COUNTS, ROOT, Project, tool
+from tests.compose.conftest import ROOT, Project, tool
 from tests.kafka.cluster import JARS, dying_with_parent, free_ports
 from tests.kafka.waiting import eventually
+from tests.report import COUNTS
 
 pytestmark = pytest.mark.kafka
 

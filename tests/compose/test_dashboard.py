@@ -10,7 +10,8 @@ from typing import Any
 from prometheus_client import CollectorRegistry, ProcessCollector
 
 from consumer.ops.catalogue import ALL
-from tests.compose.conftest import COUNTS, ROOT, tool
+from tests.compose.conftest import ROOT, tool
+from tests.report import COUNTS
 
 DASHBOARD = ROOT / "deploy/grafana/dashboards/consumer.json"
 FROM_SCRAPING = {"job", "instance"}

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from consumer.settings import Settings
-from tests.compose.conftest import BASE, COUNTS, GPU, ROOT, Project, load_compose, tool
+from tests.compose.conftest import BASE, GPU, ROOT, Project, load_compose, tool
+from tests.report import COUNTS
 
 PUBLISHED = {"kafka", "grafana"}
 ENDS_BY_ITSELF = {"topics", "producer"}

@@ -9,7 +9,8 @@ import pytest
 
 from consumer.loading import load
 from consumer.settings_keys import VARIABLES
-from tests.compose.conftest import COUNTS, ROOT, Project
+from tests.compose.conftest import ROOT, Project
+from tests.report import COUNTS
 
 
 @pytest.fixture(params=["project", "gpu_project"])

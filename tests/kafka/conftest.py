@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from tests.kafka.cluster import AnyCluster, Cluster, ExternalCluster
-from tests.kafka.figures import REPORT
 from tests.kafka.scenario import Scenario
 from tests.kafka.topics import Topics
 
@@ -49,10 +48,3 @@ def scenario(cluster: AnyCluster, topics: Topics, tmp_path: Path) -> Iterator[Sc
     scenario = Scenario(cluster.bootstrap, topics, tmp_path)
     yield scenario
     scenario.close()
-
-
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    if REPORT:
-        terminalreporter.section("runs on Apache Kafka")
-    for line in REPORT:
-        terminalreporter.write_line(line)

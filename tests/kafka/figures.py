@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from tests.kafka.history import Action, History, samples_until_recovery
-
-REPORT: list[str] = []
-"""Lines that the terminal summary prints."""
+from tests.report import LINES
 
 
 def _kinds(history: History) -> str:
@@ -21,7 +19,7 @@ def tell(what: str, history: History) -> None:
     lost = sum((s.partition, s.offset) not in done for s in history.sent)
     kills = history.of(Action.KILLED)
     recovering = [len(samples_until_recovery(history, kill)) for kill in kills]
-    REPORT.append(
+    LINES.append(
         f"{what}: {len(history.sent):,} records, {lost} lost, {history.duplicates()} duplicates "
         f"(bound {history.bound()} from {_kinds(history)}), {len(history.samples)} samples of "
         f"committed offsets, {recovering} between each kill and recovery"

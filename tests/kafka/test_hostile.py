@@ -15,10 +15,10 @@ from consumer.records import Reason
 from tests.hostile.corpus import corpus
 from tests.hostile.payload import SECRET, Hostile
 from tests.kafka.cluster import AnyCluster
-from tests.kafka.figures import REPORT
 from tests.kafka.hostile_run import Answer, HostileRun, Told
 from tests.kafka.replicas import ROOT
 from tests.kafka.topics import Topics
+from tests.report import LINES
 
 FORMATS = ("auto", "json", "text")
 DEAREST = 100.0
@@ -53,7 +53,7 @@ def test_each_hostile_payload_stands_alone_and_its_neighbours_get_the_scores_the
     wrong = [line for told in runs.values() for line in _not_isolated(told)]
     unscored = [line for told in runs.values() for line in _not_scored(told)]
     hostile, neighbours = _count(runs, "hostile"), _count(runs, "neighbours")
-    REPORT.append(
+    LINES.append(
         f"hostile payloads: {hostile - len(wrong)} of {hostile} isolated, "
         f"{neighbours - len(unscored)} of {neighbours} neighbours scored"
     )
@@ -89,7 +89,7 @@ def test_the_log_of_the_service_holds_no_payload_and_nothing_that_a_terminal_obe
 def test_a_hostile_record_costs_a_bounded_multiple_of_a_good_one(runs: dict[str, Told]) -> None:
     told = runs["auto"]
     per_good = 1e3 * told.cpu_calm / len(told.calm)
-    REPORT.append(
+    LINES.append(
         f"hostile payloads: {told.cost():.1f} times the CPU time of a good record on average "
         f"({told.cpu_hostile:.1f} s with {len(told.hostile)} of them, {per_good:.1f} ms for a good record)"
     )

@@ -10,12 +10,12 @@ from typing import NamedTuple
 
 import pytest
 
-from tests.kafka.figures import REPORT
 from tests.kafka.history import Action, History
 from tests.kafka.items import normal
 from tests.kafka.replicas import Replica
 from tests.kafka.scenario import Scenario, assert_sound
 from tests.kafka.waiting import eventually
+from tests.report import LINES
 
 RECORDS = 20_000
 RATE = 2_000  # a second: the run outlasts both restarts
@@ -105,14 +105,14 @@ def _tell(cell: Cell, run: Run) -> None:
         "s, kill to owning",
         "s, stop to owning",
     )
-    if head not in REPORT:
-        REPORT.append(head)
+    if head not in LINES:
+        LINES.append(head)
     history = run.history
     done = {w.source for w in history.written}
     lost = sum((s.partition, s.offset) not in done for s in history.sent)
     seconds = [f"{each:.1f}" for each in run.until_owned]
     figures = (len(history.sent), lost, history.duplicates(), history.bound(), run.taken, *seconds)
-    REPORT.append(_COLUMNS.format(cell.name, *figures))
+    LINES.append(_COLUMNS.format(cell.name, *figures))
 
 
 @pytest.mark.parametrize("assignor", ["cooperative-sticky", "consumer"])
