@@ -9,7 +9,8 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from types import MappingProxyType
 
 import msgspec
@@ -31,6 +32,7 @@ from consumer.ops.http import Pages, serving
 from consumer.ops.log_observer import Limiter, LogObserver
 from consumer.ops.logs import LogWriter, client_logger, logging_to
 from consumer.ops.metrics import Metrics, Process, new_registry
+from consumer.ops.trace import timeline
 from consumer.ops.watch import Limits, StopSignals
 from consumer.pipeline import Pipeline, Ports
 from consumer.ports import Observer, Scorer, Sink
@@ -95,7 +97,8 @@ class Watching(msgspec.Struct, frozen=True):
 
 class Service:
     """`consumer run`. `load_scorer` is called before the group is joined; `wrap` may put something
-    around the ports (tests put failpoints there); `facts` about the process go into the first log line."""
+    around the ports (tests put failpoints there); `facts` about the process go into the first log line;
+    `trace` is a file for a timeline of the work."""
 
     def __init__(
         self,
@@ -103,11 +106,13 @@ class Service:
         load_scorer: LoadScorer,
         wrap: Wrap = lambda ports: ports,
         facts: Mapping[str, str] = MappingProxyType({}),
+        trace: Path | None = None,
     ) -> None:
         self._settings = settings
         self._load_scorer = load_scorer
         self._wrap = wrap
         self._facts = facts
+        self._trace = trace
         self._pipeline: Pipeline | None = None
 
     def run(self, *, stop_at_end: bool = False) -> int:
@@ -137,12 +142,20 @@ class Service:
         registry = new_registry()
         ready = Process(ready=lambda: health.ready(clock.now()).ok, logs_dropped=lambda: writer.dropped)
         metrics = Metrics(registry, ready)
-        observer = FanOut([metrics, health, LogObserver(Limiter()), signals])
+        observers = [metrics, health, LogObserver(Limiter()), signals]
         try:
-            with serving(settings.metrics, Pages(registry, health, clock.now)):
-                yield Watching(signals, metrics, observer)
+            with serving(settings.metrics, Pages(registry, health, clock.now)), self._tracing() as tracing:
+                yield Watching(signals, metrics, FanOut([*observers, *tracing]))
         finally:
             signals.close()
+
+    @contextlib.contextmanager
+    def _tracing(self) -> Iterator[Sequence[Observer]]:
+        if self._trace is None:
+            yield ()
+            return
+        with timeline(self._trace, SystemClock.now) as traced:
+            yield (traced,)
 
     def _uncommitted(self) -> int:
         return 0 if self._pipeline is None else self._pipeline.uncommitted

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from pathlib import Path
 from typing import NoReturn
 
 import click
@@ -26,8 +27,14 @@ Examples:
 )
 @settings_options()
 @click.option("--stop-at-end", is_flag=True, help="Stop when everything that is assigned to us is finished.")
+@click.option(
+    "--trace",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Write a timeline that Perfetto and chrome://tracing open.",
+)
 @click.pass_obj
-def run(allocator: Allocator | None, loaded: Loaded, stop_at_end: bool) -> None:
+def run(allocator: Allocator | None, loaded: Loaded, stop_at_end: bool, trace: Path | None) -> None:
     """Score the input topic until stopped; publish every score, then commit.
 
     The model is loaded and warm before the group is joined. The first SIGTERM or Ctrl-C finishes and
@@ -36,7 +43,7 @@ def run(allocator: Allocator | None, loaded: Loaded, stop_at_end: bool) -> None:
     """
     from consumer.app import Service  # noqa: PLC0415 - help and errors in settings need no Kafka client
 
-    service = Service(loaded.require(), _load, facts={"allocator": str(allocator or "unset")})
+    service = Service(loaded.require(), _load, facts={"allocator": str(allocator or "unset")}, trace=trace)
     _end(service.run(stop_at_end=stop_at_end))
 
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
+from itertools import pairwise
+from pathlib import Path
 
 from tests.kafka.items import mixed, normal
 from tests.kafka.scenario import Scenario, assert_sound
@@ -48,6 +51,24 @@ def test_the_counters_of_outcomes_add_up_to_the_records(scenario: Scenario) -> N
     assert sum(float(count) for _, count in counts) == 2_000, replica.metrics()
     scenario.stop(replica)
     assert_sound(scenario.history())
+
+
+def test_the_timeline_shows_acknowledgements_and_polls_while_the_device_computes(
+    scenario: Scenario, tmp_path: Path
+) -> None:
+    scenario.prepare()
+    scenario.feed(list(normal(3_000, seed=44))).finish()
+    path = tmp_path / "trace.json"
+    replica = scenario.start("only", "--stop-at-end", "--trace", str(path), score_seconds=0.05)
+    assert replica.wait(60) == 0, replica.log[-3000:]
+    spans = [e for e in json.loads(path.read_text()) if e["ph"] in "Xb"]
+    device = [(e["ts"], e["ts"] + e["dur"]) for e in spans if e["name"] == "device"]
+    for lane in ("poll", "device", "publish"):
+        assert sum(e["args"]["records"] for e in spans if e["name"] == lane) == 3_000
+    sent = [e["ts"] for e in spans if e["name"] == "publish"]
+    assert sum(any(begin <= at < end for begin, end in device) for at in sent) >= len(sent) // 2
+    ordered = sorted(device)
+    assert all(end <= begin for (_, end), (begin, _) in pairwise(ordered))
 
 
 def test_a_stop_while_the_model_is_loaded_is_clean_and_the_group_was_never_joined(scenario: Scenario) -> None:
