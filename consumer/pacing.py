@@ -86,13 +86,14 @@ class ResendPace:
 
 class DeviceWatch:
     """Tells a device that hangs from one that has long texts to work through: it hangs when for `limit`
-    seconds neither a micro-batch came back nor the number `finished()`, of device batches, grew."""
+    seconds neither a micro-batch came back nor the number `finished()`, of device batches, grew. That number
+    is looked at ten times in `limit`, so a hang is told a tenth late at most."""
 
     def __init__(self, limit: float, finished: Callable[[], int]) -> None:
         self._limit = limit
         self._finished = finished
         self._seen = finished()
-        self._moved_at = float("-inf")
+        self._moved_at = self._looked_at = float("-inf")
 
     def came_back(self) -> None:
         """A micro-batch is done."""
@@ -100,9 +101,10 @@ class DeviceWatch:
 
     def hangs(self, since: float, now: float) -> bool:
         """`since`: when the oldest micro-batch was launched, or the one before it came back."""
-        if now - max(since, self._moved_at) <= self._limit:
+        if now - max(since, self._looked_at) < self._limit / 10:
             return False
+        self._looked_at = now
         before, self._seen = self._seen, self._finished()
         if self._seen > before:
             self._moved_at = now
-        return self._seen <= before
+        return now - max(since, self._moved_at) > self._limit

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from consumer.errors import Fatal, Infrastructure
-from consumer.pacing import CommitPace, ResendPace
+from consumer.pacing import CommitPace, DeviceWatch, ResendPace
 from consumer.settings import Commit
 
 POLICY = Commit(interval=1.0, max_uncommitted=100)
@@ -103,3 +103,56 @@ def test_a_success_in_between_restarts_the_time_until_giving_up() -> None:
     pace.succeeded()
     pace.failed(6.0, FAILURE)
     pace.failed(10.0, FAILURE)
+
+
+class Device:
+    """Finishes as many device batches as it is told."""
+
+    finished = 0
+
+
+def watched(limit: float = 10.0) -> tuple[Device, DeviceWatch]:
+    device = Device()
+    return device, DeviceWatch(limit, lambda: device.finished)
+
+
+def first_hang(watch: DeviceWatch, since: float, until: float = 100.0, step: float = 0.25) -> float | None:
+    """When a loop that asks at each step is told."""
+    at = since
+    while at < until:
+        at += step
+        if watch.hangs(since, at):
+            return at
+    return None
+
+
+def test_a_device_that_never_finishes_hangs_after_the_limit() -> None:
+    _, watch = watched()
+    told = first_hang(watch, 0.0)
+    assert told is not None
+    assert 10.0 < told <= 11.25
+
+
+def test_what_it_finished_at_first_does_not_prolong_the_wait_by_more_than_a_tenth() -> None:
+    device, watch = watched()
+    assert not watch.hangs(0.0, 0.5)
+    device.finished = 1
+    told = first_hang(watch, 0.5)
+    assert told is not None
+    assert told <= 0.5 + 11.0 + 1.25
+
+
+def test_a_device_that_finishes_something_in_each_limit_does_not_hang() -> None:
+    device, watch = watched()
+    for at in range(1, 100):
+        device.finished += at % 9 == 0
+        assert not watch.hangs(0.0, float(at))
+
+
+def test_a_micro_batch_that_came_back_is_no_later_progress() -> None:
+    device, watch = watched()
+    device.finished = 1
+    watch.came_back()
+    told = first_hang(watch, 0.0)
+    assert told is not None
+    assert told <= 11.25
