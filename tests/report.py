@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from typing import Any
 
 import pytest
 
@@ -23,6 +24,11 @@ class SideBySide:
         if output is not None:
             output[_KEY] = [LINES, dict(COUNTS)]
 
+    @pytest.hookimpl(wrapper=True)
+    def pytest_report_to_serializable(self) -> Generator[None, Any, Any]:
+        """What a test printed or logged may hold lone surrogates, which do not travel."""
+        return _travels((yield))
+
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: object) -> None:
         lines, counts = getattr(node, "workeroutput", {}).get(_KEY, ([], {}))
@@ -35,6 +41,16 @@ class SideBySide:
         _section(
             terminalreporter, "compose file", [f"{count:4} {what}" for what, count in sorted(COUNTS.items())]
         )
+
+
+def _travels(data: Any) -> Any:
+    if isinstance(data, str):
+        return data.encode(errors="backslashreplace").decode()
+    if isinstance(data, dict):
+        return {_travels(key): _travels(value) for key, value in data.items()}
+    if isinstance(data, list | tuple):
+        return type(data)(map(_travels, data))
+    return data
 
 
 def _section(terminal: pytest.TerminalReporter, title: str, lines: Sequence[str]) -> None:
