@@ -8,7 +8,7 @@ the text has them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -69,27 +69,46 @@ def pack(texts: Sequence[Sequence[int]], mark: int, windowing: Windowing) -> Pac
     return Packed(ids, bounds, np.array(rows, np.int64).reshape(-1, 3))
 
 
-def device_batches(packed: Packed, budget: int) -> list[Ints]:
-    """Row numbers of each device batch, longest rows first, so that rows times longest row ≤ `budget`.
+def device_batches(packed: Packed, budget: int, most_waste: float = 1.0) -> list[Ints]:
+    """Row numbers of each device batch, as `bands` cuts them, longest rows first.
 
-    A row longer than the budget makes a batch of its own. Longest first: what does not fit into the
-    device's memory shows at once, and the first row of a batch is its width.
+    Longest first: what does not fit into the device's memory shows at once, and the first row of a
+    batch is its width.
     """
     widths = row_widths(packed)
     order = np.argsort(-widths, kind="stable")
-    batches: list[Ints] = []
+    return [order[band] for band in bands(widths[order], budget, most_waste)]
+
+
+def bands(widths: Ints, budget: int, most_waste: float) -> Iterator[slice]:
+    """Cut rows that are sorted by their widths, longest first, so that rows times longest row ≤ `budget`
+    and no more than a share `most_waste` of these places is padding.
+
+    A row longer than the budget makes a band of its own.
+    """
+    before = np.concatenate([[0], np.cumsum(widths)])
     at = 0
-    while at < len(order):
-        count = max(1, budget // int(widths[order[at]]))
-        batches.append(order[at : at + count])
+    while at < len(widths):
+        longest = int(widths[at])
+        most = min(len(widths) - at, max(1, budget // longest))
+        places = longest * np.arange(1, most + 1)
+        tokens = before[at + 1 : at + 1 + most] - before[at]
+        count = max(1, int(np.count_nonzero(tokens >= (1 - most_waste) * places)))
+        yield slice(at, at + count)
         at += count
-    return batches
 
 
 def row_widths(packed: Packed) -> Ints:
     """Tokens that each row reads."""
     widths: Ints = packed.rows[:, 2] - packed.rows[:, 0] - 1
     return widths
+
+
+class Found(NamedTuple):
+    """Values at positions of `ids`."""
+
+    positions: Ints
+    values: npt.NDArray[np.floating]
 
 
 class Matrix(NamedTuple):
@@ -100,6 +119,28 @@ class Matrix(NamedTuple):
     targets: Ints
     places: Ints
     scored: npt.NDArray[np.bool_]
+
+    @property
+    def tokens(self) -> int:
+        """Places that hold a token: those up to each row's last scored one."""
+        return int(self.scored.size - np.argmax(self.scored[:, ::-1], axis=1).sum())
+
+    @property
+    def divisible(self) -> bool:
+        """Whether it has more than one row."""
+        return len(self.inputs) > 1
+
+    def halves(self) -> tuple[Matrix, Matrix]:
+        """In two by its rows, for a device that does not hold it."""
+        middle = (len(self.inputs) + 1) // 2
+        return self._rows(slice(None, middle)), self._rows(slice(middle, None))
+
+    def _rows(self, some: slice) -> Matrix:
+        return Matrix(self.inputs[some], self.targets[some], self.places[some], self.scored[some])
+
+    def pick(self, values: npt.NDArray[np.floating]) -> Found:
+        """`values`: one for each place, row by row."""
+        return Found(self.places[self.scored], values.reshape(self.scored.shape)[self.scored])
 
 
 def matrix(packed: Packed, rows: Ints) -> Matrix:
@@ -113,21 +154,11 @@ def matrix(packed: Packed, rows: Ints) -> Matrix:
     return Matrix(packed.ids[inside - 1], packed.ids[inside], places, scored)
 
 
-def halves(laid: Matrix) -> tuple[Matrix, Matrix]:
-    """A device batch that did not fit, in two by its rows."""
-    middle = (len(laid.inputs) + 1) // 2
-    return _rows(laid, slice(None, middle)), _rows(laid, slice(middle, None))
-
-
-def _rows(laid: Matrix, some: slice) -> Matrix:
-    return Matrix(laid.inputs[some], laid.targets[some], laid.places[some], laid.scored[some])
-
-
-def unpack(packed: Packed, batches: Sequence[tuple[Matrix, npt.NDArray[np.floating]]]) -> Floats:
-    """Values per place back to values per position of `ids`; zero at the marks."""
+def unpack(packed: Packed, found: Iterable[Found]) -> Floats:
+    """Values in the places of `ids`; zero at the marks."""
     values = np.zeros(len(packed.ids))
-    for laid, result in batches:
-        values[laid.places[laid.scored]] = result[laid.scored]
+    for each in found:
+        values[each.positions] = each.values
     return values
 
 

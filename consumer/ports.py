@@ -63,7 +63,7 @@ class ScorerStats(NamedTuple):
     cache_hits: int = 0  # texts answered by the score cache of this process
     cache_misses: int = 0  # texts that went to the device
     tokens_covered: int = 0  # tokens of the texts that went to the device, each counted once
-    tokens_computed: int = 0  # the same with the overlap of windows counted again
+    tokens_computed: int = 0  # with the overlap of windows again, and shared beginnings once
     tokens_padded: int = 0  # rows times longest row of every device batch: what the device really did
     device_batches: int = 0  # forward passes
     halvings: int = 0  # times that memory ran out and the device batch was halved

@@ -139,7 +139,10 @@ SHARED_BYPASSED = _gauge(
     "shared_cache_bypassed", "1 while it failed too often in a row and is left alone.", "operation"
 )
 TOKENS_COVERED = _counter("tokens_covered", "Tokens of the texts that went to the device.")
-TOKENS_COMPUTED = _counter("tokens_computed", "The same with the overlap of windows counted again.")
+TOKENS_COMPUTED = _counter(
+    "tokens_computed",
+    "The same with the overlap of windows counted again, and a beginning that texts share counted once.",
+)
 TOKENS_PADDED = _counter(
     "tokens_padded", "Rows times longest row of every device batch; 1 - computed/padded is the waste."
 )

@@ -15,7 +15,8 @@ import torch
 from transformers import GPT2Config, GPT2LMHeadModel
 
 from consumer.errors import Misconfigured
-from consumer.packing import Floats, Ints, Matrix, Packed, Windowing, pack, row_widths, unpack
+from consumer.packing import Floats, Ints, Packed, Windowing, pack, unpack
+from consumer.planning import Laid
 from consumer.scoring import training
 from consumer.scoring.engine import PRECISION, Engine, choose_device
 from consumer.scoring.lesson import Lesson
@@ -31,7 +32,7 @@ class Prepared(NamedTuple):
     """Items ready for the device."""
 
     packed: Packed
-    plan: list[Matrix]
+    plan: list[Laid]
 
     @property
     def covered(self) -> int:
@@ -40,8 +41,8 @@ class Prepared(NamedTuple):
 
     @property
     def computed(self) -> int:
-        """The same with the context of windows counted again."""
-        return int(row_widths(self.packed).sum())
+        """Tokens computed for them: the context of windows again, a beginning that is shared once."""
+        return sum(laid.tokens for laid in self.plan)
 
 
 class Surprisals(NamedTuple):

@@ -17,6 +17,7 @@ import torch
 from transformers import GPT2Config, GPT2LMHeadModel
 
 from consumer.packing import Ints, Matrix, Packed, device_batches, matrix
+from consumer.planning import Laid
 from consumer.scoring.engine import Engine, token_surprisal
 
 HIDE_ABOVE = 1_500  # items above which a share of the tokens read is hidden
@@ -152,11 +153,11 @@ class Watch:
         return self._engine.model
 
 
-def _held_out_surprisal(engine: Engine, plan: list[Matrix]) -> float:
+def _held_out_surprisal(engine: Engine, plan: list[Laid]) -> float:
     """Mean per scored token."""
-    results = engine.run(plan)
-    scored = sum(int(laid.scored.sum()) for laid, _ in results)
-    return sum(float(nats[laid.scored].sum(dtype=np.float64)) for laid, nats in results) / max(1, scored)
+    found = engine.run(plan)
+    scored = sum(len(each.values) for each in found)
+    return sum(float(each.values.sum(dtype=np.float64)) for each in found) / max(1, scored)
 
 
 def _rate(step: int, steps: int) -> float:

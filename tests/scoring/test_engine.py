@@ -5,10 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from transformers import GPT2LMHeadModel
 
 from consumer.errors import Misconfigured, ScorerFailed
 from consumer.packing import Packed, Windowing, pack, unpack
+from consumer.planning import Cost
 from consumer.scoring.engine import Engine, choose_device
 from consumer.scoring.training import Shape, new_model
 
@@ -26,11 +29,11 @@ class _SmallDevice(torch.nn.Module):
         self.places = places
         self.failed: list[int] = []
 
-    def forward(self, input_ids: torch.Tensor, use_cache: bool) -> object:
+    def forward(self, input_ids: torch.Tensor, **given: object) -> object:
         if input_ids.numel() > self.places:
             self.failed.append(input_ids.numel())
             raise torch.cuda.OutOfMemoryError("CUDA out of memory (stand-in)")
-        return self.model(input_ids=input_ids, use_cache=use_cache)
+        return self.model(input_ids=input_ids, **given)
 
 
 @pytest.fixture(scope="module")
@@ -83,6 +86,46 @@ def test_padding_and_neighbours_do_not_change_a_surprisal(model: GPT2LMHeadModel
     together = _values(Engine(model, CPU, 4_096), packed)
     alone = _values(Engine(model, CPU, 1), packed)
     np.testing.assert_allclose(together, alone, atol=1e-4)
+
+
+# Ids that come again and again, so that texts begin alike; some long enough for several windows.
+alike = st.lists(
+    st.tuples(st.integers(0, 80), st.lists(st.integers(0, 2), max_size=40)).map(lambda t: [7] * t[0] + t[1]),
+    min_size=1,
+    max_size=12,
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(alike, st.permutations(range(12)), st.integers(1, 1_000))
+def test_trees_give_the_surprisals_of_each_text_alone_in_any_company(
+    model: GPT2LMHeadModel, texts: list[list[int]], order: list[int], budget: int
+) -> None:
+    """I9"""
+    shuffled = [texts[i] for i in order if i < len(texts)]
+    packed = pack(shuffled, MARK, Windowing(64, 16))
+    always = Cost(forward=1_000.0, attention=0.0)
+    together, chosen, without = (
+        _values(Engine(model, CPU, budget, cost), packed) for cost in (always, Cost(), None)
+    )
+    alone = [
+        _values(Engine(model, CPU, 2_048, None), pack([text], MARK, Windowing(64, 16))) for text in shuffled
+    ]
+    for values in (together, chosen, without):
+        np.testing.assert_allclose(values, np.concatenate(alone), atol=1e-4)
+
+
+def test_memory_that_runs_out_on_a_tree_row_splits_its_texts(model: GPT2LMHeadModel) -> None:
+    packed = pack([[1] * 30 + [n] * 20 for n in range(30)], MARK, Windowing(64, 16))
+    device = _SmallDevice(model, 100)
+    engine = Engine(device, CPU, 2_048, Cost(attention=0.0))  # type: ignore[arg-type]
+    expected = _values(Engine(model, CPU, 2_048, None), packed)
+    np.testing.assert_allclose(_values(engine, packed), expected, atol=1e-4)
+    assert engine.halvings > 0
+    device.failed.clear()
+    engine.budget = min(engine.budget, 100)
+    _values(engine, packed)
+    assert device.failed == []
 
 
 def test_a_window_scores_as_if_its_context_were_all_there_is(model: GPT2LMHeadModel) -> None:

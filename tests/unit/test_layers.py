@@ -19,8 +19,8 @@ LEVELS = {
     1: [
         "allocator", "batcher", "calibration", "codec", "ends", "evaluation", "headers", "limits", "lines",
         "loading", "marks", "masking", "masks", "normalize", "offsets", "pacing", "packing", "partitioner",
-        "results", "settings", "settings_docs", "settings_keys", "settings_redis", "settings_refused",
-        "settings_rules", "settings_sources",
+        "planning", "prefixes", "results", "settings", "settings_docs", "settings_keys", "settings_redis",
+        "settings_refused", "settings_rules", "settings_sources",
     ],
     2: ["ports", "sharing"],
     3: [

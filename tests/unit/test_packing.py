@@ -11,7 +11,6 @@ from consumer.packing import (
     Packed,
     Windowing,
     device_batches,
-    halves,
     matrix,
     pack,
     padded_waste,
@@ -73,7 +72,7 @@ def test_values_return_to_the_token_that_they_were_computed_for(
 ) -> None:
     packed = pack(texts, MARK, windowing)
     laid = [matrix(packed, rows) for rows in device_batches(packed, budget)]
-    values = unpack(packed, [(m, m.targets.astype(float)) for m in laid])
+    values = unpack(packed, [m.pick(m.targets.astype(float).ravel()) for m in laid])
     for i, text in enumerate(texts):
         begin, end = packed.bounds[i], packed.bounds[i + 1]
         assert values[begin] == 0
@@ -100,7 +99,7 @@ def test_a_text_never_reads_into_its_neighbour() -> None:
 
 def test_halves_of_an_odd_batch_lose_no_row() -> None:
     laid = matrix(pack([[1, 2], [3, 4], [5]], MARK, Windowing()), np.array([0, 1, 2]))
-    first, second = halves(laid)
+    first, second = laid.halves()
     assert (len(first.inputs), len(second.scored)) == (2, 1)
     assert np.concatenate([first.places, second.places]).tolist() == laid.places.tolist()
 
