@@ -42,7 +42,8 @@ def sort_windows(packed: Packed) -> Sorted:
 
 def _shared(packed: Packed, order: Ints) -> Ints:
     """Tokens that each window begins with like the one before it; 0 for the first."""
-    starts, widths = packed.rows[order, 0], row_widths(packed)[order]
+    starts, _, stops = packed.rows[order].T
+    widths = stops - starts - 1
     shared = np.zeros(len(order), np.int64)
     if len(order) < 2:
         return shared
@@ -146,7 +147,7 @@ def _grow(packed: Packed, windows: Ints) -> _Row:
     """One tree row of sorted windows. A window's path is the path of the one before it as far as both are
     alike, then nodes of its own; where the paths part, the subtrees of the path before come to their end."""
     starts, firsts, stops = packed.rows[windows].T
-    widths, shared = row_widths(packed)[windows], _shared(packed, windows)
+    widths, shared = stops - starts - 1, _shared(packed, windows)
     depths = _ranges(shared, widths - shared)
     ends = np.empty(len(depths), np.int64)
     path = np.empty(int(widths.max()), np.int64)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from consumer.packing import Matrix, Packed, Windowing, pack
@@ -29,6 +29,7 @@ def _places(plan: list[Laid]) -> int:
     return sum(laid.inputs.size for laid in plan)
 
 
+@settings(deadline=None)
 @given(texts_of_ids, st.integers(1, 300), costs)
 def test_every_token_is_planned_once_whatever_way_is_chosen(
     texts: list[list[int]], budget: int, cost: Cost | None
@@ -42,6 +43,7 @@ def test_every_token_is_planned_once_whatever_way_is_chosen(
     assert len(found) == len(set(found)) == sum(map(len, texts))
 
 
+@settings(deadline=None)
 @given(texts_of_ids, st.integers(1, 300), costs)
 def test_device_batches_keep_the_budget_and_hardly_pad(
     texts: list[list[int]], budget: int, cost: Cost | None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from consumer.packing import Ints, Packed, Windowing, pack, row_widths, unpack
@@ -34,6 +34,7 @@ def _context(packed: Packed, position: int) -> list[int]:
     return packed.ids[start:position].tolist()
 
 
+@settings(deadline=None)
 @given(texts_of_ids, windowings, st.integers(1, 40))
 def test_a_node_reads_its_window_up_to_itself_and_nothing_else(
     texts: list[list[int]], windowing: Windowing, limit: int
@@ -46,6 +47,7 @@ def test_a_node_reads_its_window_up_to_itself_and_nothing_else(
         assert trees.depths.flat[parent] == len(context) - 1
 
 
+@settings(deadline=None)
 @given(texts_of_ids, windowings, st.integers(1, 40))
 def test_every_token_is_scored_once_and_from_its_own_id(
     texts: list[list[int]], windowing: Windowing, limit: int
@@ -58,6 +60,7 @@ def test_every_token_is_scored_once_and_from_its_own_id(
     assert np.delete(values, packed.bounds[:-1]).tolist() == scored.tolist()
 
 
+@settings(deadline=None)
 @given(texts_of_ids, windowings)
 def test_one_row_computes_each_distinct_beginning_once(texts: list[list[int]], windowing: Windowing) -> None:
     packed = pack(texts, MARK, windowing)
@@ -69,6 +72,7 @@ def test_one_row_computes_each_distinct_beginning_once(texts: list[list[int]], w
     assert _grown(packed, limit=10_000).tokens == len(beginnings)
 
 
+@settings(deadline=None)
 @given(texts_of_ids, windowings, st.integers(1, 40))
 def test_a_row_keeps_its_limit_unless_one_window_is_longer(
     texts: list[list[int]], windowing: Windowing, limit: int
@@ -87,6 +91,7 @@ def _nodes(packed: Packed, windows: Ints) -> int:
     return forest(packed, [windows]).inputs.shape[1]
 
 
+@settings(deadline=None)
 @given(texts_of_ids, windowings, st.integers(1, 40))
 def test_beyond_its_nodes_a_row_reads_nothing_but_itself(
     texts: list[list[int]], windowing: Windowing, limit: int
@@ -98,6 +103,7 @@ def test_beyond_its_nodes_a_row_reads_nothing_but_itself(
         assert (trees.ends[row, :nodes] <= nodes).all()
 
 
+@settings(deadline=None)
 @given(texts_of_ids, windowings, st.integers(1, 40))
 def test_halving_down_to_single_windows_loses_none(
     texts: list[list[int]], windowing: Windowing, limit: int
