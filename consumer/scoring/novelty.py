@@ -86,7 +86,7 @@ class FittedNovelty:
         values = np.zeros((len(items), len(self.statistics)))
         for row, item in enumerate(items):
             values[row, :3] = self._counts_of(tokens(item))
-            values[row, 3] = self._near.distance(item)
+        values[:, 3] = self._near.distances(items)
         return Measured(values, np.zeros(len(items), np.int64))
 
     def save(self) -> tuple[Arrays, Facts]:

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from consumer.errors import Misconfigured
 from consumer.scoring import novelty
-from consumer.scoring.neighbours import Neighbours
 from consumer.scoring.novelty import Novelty, tokens
 from consumer.scoring.parts import FitTask, FittedPart
 
@@ -60,25 +59,6 @@ def test_pair_probabilities_after_any_token_sum_to_at_most_one(items: list[str],
     start = (tokens(first) or ["?"])[0]
     total = sum(math.exp(-part._step(start, word)) for word in words)  # type: ignore[attr-defined]
     assert total <= 1 + 1e-9
-
-
-def test_distance_is_zero_for_a_text_of_the_fit_and_one_for_a_stranger() -> None:
-    near = Neighbours(ITEMS)
-    assert [near.distance(item) for item in ITEMS] == pytest.approx([0.0] * len(ITEMS), abs=1e-6)
-    assert near.distance("\u4e2d\u6587\u65e5\u8a8e") == 1.0
-    assert 0.05 < near.distance("user <n> logged on") < 0.6
-
-
-def test_the_nearest_text_is_found_as_by_comparing_with_each() -> None:
-    """Against dense vectors, computed anew."""
-    near, query = Neighbours(ITEMS), "disk <n> done up"
-    runs = [[f"\n{t}\n"[i : i + 3] for i in range(len(t))] for t in [*ITEMS, query]]
-    names = sorted({run for each in runs for run in each})
-    df = np.array([sum(run in each for each in runs[:-1]) for run in names])
-    tf = np.log1p(np.array([[each.count(run) for run in names] for each in runs]))
-    vectors = tf * (1 + np.log((len(ITEMS) + 1) / (df + 1)))
-    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-    assert near.distance(query) == pytest.approx(1 - float((vectors[:-1] @ vectors[-1]).max()), abs=1e-6)
 
 
 @settings(deadline=None)
