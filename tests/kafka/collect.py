@@ -116,7 +116,7 @@ class Reader(threading.Thread):
         while not self._stopping.is_set():
             self._take(0.2)
 
-    def finish(self, timeout: float = 60.0) -> list[Message]:
+    def finish(self, timeout: float = 150.0) -> list[Message]:
         """Read on to the ends as they are now; returns everything. A transaction that is still open holds a
         reader of committed records up until the brokers abort it."""
         self._stopping.set()
