@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 from typing import NamedTuple
 
@@ -73,7 +74,7 @@ def _name(group: str) -> str:
 
 def _may_not(settings: Settings) -> str:
     who = settings.kafka.sasl_username or "this client"
-    command = f"kafka-acls.sh --add --operation READ --group {settings.kafka.group_id}"
+    command = f"kafka-acls.sh --add --operation READ --group {shlex.quote(settings.kafka.group_id)}"
     return (
         f"{_name(settings.kafka.group_id)}: {who} may not read it; "
         f"allow it: {command} --allow-principal User:…"

@@ -97,6 +97,8 @@ def _named(lane: int | None, name: str) -> dict[str, Any]:
 @contextlib.contextmanager
 def timeline(path: Path, now: Callable[[], float]) -> Iterator[Timeline]:
     """A Timeline into a new file, which replaces one that is there. Raises Misconfigured when it cannot."""
+    if path.exists() and not path.is_file():  # a pipe would be waited for, here and while the work goes on
+        raise Misconfigured([f"--trace {path}: is not a regular file"])
     try:
         file = path.open("w", encoding="ascii")
     except OSError as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -102,4 +103,10 @@ def test_a_file_that_cannot_be_written_is_named_before_the_work_begins(tmp_path:
         pytest.raises(Misconfigured, match=r"--trace .*/none/t\.json: No such file"),
         timeline(tmp_path / "none" / "t.json", Clock()),
     ):
+        pass
+
+
+def test_a_pipe_that_nobody_reads_is_named_and_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(Misconfigured, match="not a regular file"), timeline(tmp_path / "pipe", Clock()):
         pass
