@@ -42,24 +42,14 @@ class _Tried(NamedTuple):
 
 def plan(packed: Packed, budget: int, cost: Cost | None) -> list[Laid]:
     """Device batches of at most `budget` places, unless a single window is longer: those whose cost is the
-    least. They are of no more than MOST_WASTE padding, but for windows so few that one device batch with
-    more of it costs less than several. Without `cost`, no trees and never more padding."""
+    least. They are of no more than MOST_WASTE padding. Without `cost`, no trees."""
     plain = device_batches(packed, budget, MOST_WASTE)
     if cost is not None and len(packed.rows) > 1:
         windows = sort_windows(packed)
         best = min((_tried(windows, limit, budget, cost) for limit in LIMITS), key=lambda each: each.cost)
-        plain = _fewer(packed, plain, budget, cost)
         if best.cost < cost.of(_shapes(packed, plain)):
             return [forest(packed, [windows.order[row] for row in rows]) for rows in best.batches]
     return [matrix(packed, rows) for rows in plain]
-
-
-def _fewer(packed: Packed, plain: list[Ints], budget: int, cost: Cost) -> list[Ints]:
-    """All windows in one device batch, where they fit and that costs less."""
-    padded = device_batches(packed, budget)
-    if len(padded) > 1 or cost.of(_shapes(packed, plain)) <= cost.of(_shapes(packed, padded)):
-        return plain
-    return padded
 
 
 def _tried(windows: Sorted, limit: int, budget: int, cost: Cost) -> _Tried:

@@ -90,3 +90,11 @@ def test_a_handful_of_windows_of_all_lengths_is_one_device_batch() -> None:
     packed = pack(texts, MARK, Windowing())
     assert len(plan(packed, 2_048, Cost())) == 1
     assert len(plan(packed, 2_048, None)) == len(texts)
+
+
+def test_windows_that_one_padded_device_batch_would_hold_are_hardly_padded_either() -> None:
+    """Of so many short ones, the tree is a long row, and dear."""
+    rng = random.Random(2_282)
+    texts = [[rng.randrange(4) for _ in range(rng.randrange(61))] for _ in range(rng.randrange(1, 31))]
+    for laid in plan(pack(texts, MARK, Windowing(20, 5)), rng.randrange(1, 301), Cost()):
+        assert laid.tokens >= (1 - MOST_WASTE) * laid.inputs.size
