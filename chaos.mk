@@ -2,8 +2,6 @@
 # Each run prints its seed, and a line for each invariant with what it looked at.
 
 GUARANTEE ?= at-least-once
-# A variable of that name in the environment is nobody's wish to repeat a run.
-GIVEN_SEED = $(if $(findstring command,$(origin SEED)),$(SEED))
 CLASS_ARCHIVE := $(KAFKA_JARS)/classes.jsa
 
 # Brokers start from it in half the time; a JVM that cannot make it does without.
@@ -12,9 +10,9 @@ $(CLASS_ARCHIVE): | kafka-jars
 
 .PHONY: chaos
 chaos: $(STAMP) kafka-jars $(CLASS_ARCHIVE) ## every class of fault once, half of them under each guarantee: SEED=… MINUTES=5
-	$(BIN)/python -m tests.chaos.run $(if $(GIVEN_SEED),--seed $(GIVEN_SEED)) $(if $(MINUTES),--minutes $(MINUTES))
+	$(BIN)/python -m tests.chaos.run $(if $(SEED),--seed $(SEED)) $(if $(MINUTES),--minutes $(MINUTES))
 
 .PHONY: chaos-cell
 chaos-cell: $(STAMP) kafka-jars $(CLASS_ARCHIVE) ## all faults, 8 minutes, 100,000 records: GUARANTEE=… ASSIGNOR=… SEED=…
 	$(BIN)/python -m tests.chaos.run --guarantee $(GUARANTEE) --minutes $(or $(MINUTES),8) --records 110000 \
-		$(if $(ASSIGNOR),--assignor $(ASSIGNOR)) $(if $(GIVEN_SEED),--seed $(GIVEN_SEED))
+		$(if $(ASSIGNOR),--assignor $(ASSIGNOR)) $(if $(SEED),--seed $(SEED))

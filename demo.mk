@@ -1,10 +1,9 @@
 # The demonstration: brokers in the process, two replicas beside it. Nothing else is needed.
-SEED ?= 1
 FILE ?=
 
 .PHONY: demo
 demo: $(STAMP) ## see it work: SEED=7 draws another fleet, FILE=/var/log/syslog takes your own log
-	$(BIN)/python -m consumer demo $(if $(FILE),--file "$(FILE)",--seed $(SEED))
+	$(BIN)/python -m consumer demo $(if $(FILE),--file "$(FILE)",--seed $(or $(SEED),1))
 
 .PHONY: demo-model
 demo-model: $(STAMP) ## fit the model that ships with the demonstration anew
