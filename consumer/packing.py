@@ -104,6 +104,12 @@ def row_widths(packed: Packed) -> Ints:
     return widths
 
 
+def ranges(starts: Ints, lengths: Ints) -> Ints:
+    """As many numbers as each length says, counted from each start, end to end."""
+    ends = np.cumsum(lengths)
+    return np.arange(int(lengths.sum())) - np.repeat(ends - lengths - starts, lengths)
+
+
 class Found(NamedTuple):
     """Values at positions of `ids`."""
 

@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from consumer.packing import Found, Ints, Packed, row_widths
+from consumer.packing import Found, Ints, Packed, ranges, row_widths
 
 
 class Sorted(NamedTuple):
@@ -48,18 +48,12 @@ def _shared(packed: Packed, order: Ints) -> Ints:
     if len(order) < 2:
         return shared
     both = np.minimum(widths[1:], widths[:-1])
-    depths = _ranges(np.zeros_like(both), both)
+    depths = ranges(np.zeros_like(both), both)
     left = packed.ids[np.repeat(starts[:-1], both) + depths]
     right = packed.ids[np.repeat(starts[1:], both) + depths]
     alike = np.where(left == right, np.repeat(both, both), depths)
     shared[1:] = np.minimum.reduceat(alike, np.cumsum(both) - both)
     return shared
-
-
-def _ranges(starts: Ints, lengths: Ints) -> Ints:
-    """As many numbers as each length says, counted from each start, end to end."""
-    ends = np.cumsum(lengths)
-    return np.arange(int(lengths.sum())) - np.repeat(ends - lengths - starts, lengths)
 
 
 class TreeRow(NamedTuple):
@@ -148,7 +142,7 @@ def _grow(packed: Packed, windows: Ints) -> _Row:
     alike, then nodes of its own; where the paths part, the subtrees of the path before come to their end."""
     starts, firsts, stops = packed.rows[windows].T
     widths, shared = stops - starts - 1, _shared(packed, windows)
-    depths = _ranges(shared, widths - shared)
+    depths = ranges(shared, widths - shared)
     ends = np.empty(len(depths), np.int64)
     path = np.empty(int(widths.max()), np.int64)
     parents: list[Ints] = []
@@ -161,5 +155,5 @@ def _grow(packed: Packed, windows: Ints) -> _Row:
         parents.append(path[skipped:width].copy())
         nodes, before = nodes + width - alike, width
     ends[path[:before]] = nodes
-    positions = _ranges(firsts, stops - firsts)
-    return _Row(_ranges(starts + shared, widths - shared), depths, ends, np.concatenate(parents), positions)
+    positions = ranges(firsts, stops - firsts)
+    return _Row(ranges(starts + shared, widths - shared), depths, ends, np.concatenate(parents), positions)

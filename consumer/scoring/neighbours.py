@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from consumer.packing import ranges
 from consumer.scoring.parts import Floats, Integers
 
 _CHARACTER = 21  # bits that hold any code point; three of them fit 64
@@ -79,8 +80,7 @@ class Neighbours:
     def _products(self, owners: Integers, rows: Integers, weights: Floats, count: int) -> Floats:
         """[count, n]: of each asked text with each text of the index."""
         sizes = self._sizes[rows]
-        ends = np.cumsum(sizes)
-        entries = np.arange(sizes.sum()) + np.repeat(self._starts[rows] - ends + sizes, sizes)
+        entries = ranges(self._starts[rows], sizes)
         products = self._weights[entries] * np.repeat(weights.astype(np.float32), sizes)
         cells = self._texts[entries] + np.repeat(owners * self._n, sizes)
         return (
