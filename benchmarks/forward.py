@@ -19,6 +19,7 @@ from typing import NamedTuple
 import click
 import torch
 
+from benchmarks.races import spread
 from benchmarks.texts import all_distinct, as_they_come, data_folder
 from consumer.allocator import keep_pages
 from consumer.packing import Packed, device_batches, matrix
@@ -43,10 +44,9 @@ class Row(NamedTuple):
     rate: float
 
     def __str__(self) -> str:
-        ratio = f"{median(self.ratios):.2f} ({min(self.ratios):.2f} to {max(self.ratios):.2f})"
         return (
-            f"| {self.name} | {self.texts:,} | {ratio} | {self.shared:.2f} | {self.padding:.1%} "
-            f"| {self.rate:.2f} |"
+            f"| {self.name} | {self.texts:,} | {spread(self.ratios)} | {self.shared:.2f} "
+            f"| {self.padding:.1%} | {self.rate:.2f} |"
         )
 
 

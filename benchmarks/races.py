@@ -45,6 +45,11 @@ class Target(msgspec.Struct, frozen=True):
         return f"{'≤' if self.at_most else '≥'} {self.value:g}"
 
 
+def spread(ratios: Sequence[float]) -> str:
+    """The median, the least and the most, for a table."""
+    return f"{median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})"
+
+
 class Comparison(msgspec.Struct, frozen=True):
     """One number divided by another, round by round."""
 

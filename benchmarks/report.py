@@ -14,7 +14,7 @@ import msgspec
 
 from benchmarks.broker import PARTITIONS, kafka_version
 from benchmarks.jobs import Measured, allocator
-from benchmarks.races import Comparison
+from benchmarks.races import Comparison, spread
 
 
 class Share(msgspec.Struct, frozen=True):
@@ -85,7 +85,7 @@ def _ratios(comparisons: Sequence[Comparison]) -> list[str]:
     ]
     return head + [
         f"| {c.what} | {c.unit} | {_number(c.ours)} | {_number(c.other)} "
-        f"| {c.ratio:.2f} ({min(c.ratios):.2f} to {max(c.ratios):.2f}) | {c.target or ''} | {_met(c.met)} |"
+        f"| {spread(c.ratios)} | {c.target or ''} | {_met(c.met)} |"
         for c in comparisons
     ]
 
